@@ -127,6 +127,7 @@ enum buf_class {
 	/* a file of /proc: the recorder looks at what is read, once (recorder/status.c) */
 	BUF_FD_PROC,
 	BUF_FD_STDIO,		/* our stdout or stderr: a write is echoed by replay */
+	BUF_FD_DIRECT,		/* O_DIRECT: where in memory a read goes decides if it fails */
 };
 
 /* flags: for the dynamic loader (STUB_LOADER); whatever the subleaf */

@@ -18,7 +18,7 @@
 
 #include "recorder/ptrace.h"
 
-enum { SCRATCH_MIN = 65536, PIECE = 8 << 20 };
+enum { SCRATCH_MIN = 65536, PIECE = 8 << 20, SECTOR = 512 };
 
 static void call_begin(struct rec_task *t, const struct regs *regs)
 {
@@ -38,12 +38,22 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 
 /* ---- scratch ---------------------------------------------------------------------- */
 
+/*
+ * The first place for a span from `at` on.  O_DIRECT looks at where in a page a buffer begins; none
+ * of less than a sector gets so far.
+ */
+static uint64_t scratch_place(uint64_t at, const struct sys_span *s)
+{
+	at = (at + 15) & ~15ull;
+	return s->cap < SECTOR ? at : at + ((s->addr - at) & (PAGE_BYTES - 1));
+}
+
 static uint64_t scratch_need(const struct sys_plan *plan)
 {
 	uint64_t need = 0;
 
 	for (unsigned i = 0; i < plan->n; i++)
-		need += (plan->span[i].cap + 15) & ~15ull;
+		need = scratch_place(need, &plan->span[i]) + plan->span[i].cap;
 	return need;
 }
 
@@ -168,8 +178,8 @@ static struct err *redirect(struct recorder *rec, struct rec_task *t)
 		uint64_t pointer;
 
 		call->home[i] = s->addr;
-		s->addr = at;
-		at += (s->cap + 15) & ~15ull;
+		s->addr = scratch_place(at, s);
+		at = s->addr + s->cap;
 		if (s->dir & D_IN)
 			TRY(copy_to_scratch(rec, t, call->home[i], s->addr, s->cap));
 		if (s->at < 6) {

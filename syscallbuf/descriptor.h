@@ -10,7 +10,8 @@
 
 enum { PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
 enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
-enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
+enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, O_DIRECTLY = 040000, F_GETFLAGS = 3,
+       F_SETFLAGS = 4 };
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum {
 	S_TYPE = 0170000,
@@ -112,6 +113,12 @@ static int is_watched(const struct buf_state *s, const struct stat_head *st)
 			    (s->filter[bit / 8] >> bit % 8 & 1));
 }
 
+/* Where a sandbox does not let us look: as if it were. */
+static int is_direct(uint64_t fd)
+{
+	return own_call(NR_fcntl, fd, F_GETFLAGS, 0) & O_DIRECTLY;
+}
+
 static enum buf_class look(const struct buf_state *s, uint64_t fd)
 {
 	struct stat_head st;
@@ -131,10 +138,13 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 	case S_FILE:
 		if (!st.size && st.blksize == PROC_BLOCK && st.dev < 256)
 			return BUF_FD_PROC;
+		if (is_direct(fd))
+			return BUF_FD_DIRECT;
 		return is_watched(s, &st) ? BUF_FD_WATCHED : BUF_FD_FILE;
 	case S_DIR:
-	case S_BLOCK:
 		return BUF_FD_FILE;
+	case S_BLOCK:
+		return is_direct(fd) ? BUF_FD_DIRECT : BUF_FD_FILE;
 	case S_CHAR:
 		/* null, zero, full, (u)random */
 		if (st.rdev >= 0x103 && st.rdev <= 0x109 && st.rdev != 0x104)
@@ -162,6 +172,15 @@ static void forget(struct buf_state *s, uint64_t fd)
 {
 	if ((uint32_t)fd < BUF_FDS)
 		s->fd[(uint32_t)fd] = BUF_FD_UNKNOWN;
+}
+
+/* The flags of a descriptor change, and with them those of its duplicates. */
+static void forget_flags(struct buf_state *s, uint64_t fd, uint64_t flags)
+{
+	if (flags & O_DIRECTLY)
+		for (unsigned i = 0; i < BUF_FDS; i++)
+			s->fd[i] = BUF_FD_UNKNOWN;
+	forget(s, fd);
 }
 
 #endif

@@ -22,7 +22,7 @@ static int may_read(struct buf_state *s, uint64_t fd)
 	enum buf_class class = class_of(s, fd);
 
 	return (class < BUF_FD_STREAM) || class == BUF_FD_NONBLOCK ||
-	       (class != BUF_FD_PROC && ready(fd, POLL_IN));
+	       (class != BUF_FD_PROC && class != BUF_FD_DIRECT && ready(fd, POLL_IN));
 }
 
 /*
@@ -44,6 +44,7 @@ static int may_write(struct buf_state *s, uint64_t fd, uint64_t len)
 	case BUF_FD_WATCHED:
 	case BUF_FD_PROC:
 	case BUF_FD_STDIO:
+	case BUF_FD_DIRECT:
 		return 0;
 	case BUF_FD_STREAM:
 		return len <= PIPE_ATOMIC && ready(fd, POLL_OUT);
@@ -361,7 +362,7 @@ static int may_fast_call(struct buf_state *s, uint64_t nr, const uint64_t *args)
 		return 1;
 	case NR_fcntl:
 		if ((uint32_t)args[1] == F_SETFLAGS)
-			forget(s, args[0]);
+			forget_flags(s, args[0], args[2]);
 		return 1;
 	case NR_ioctl:
 		forget(s, args[0]);
