@@ -79,9 +79,9 @@ bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
 /* It is shared with what is not recorded, and may change while it is looked at. */
 bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
-/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
 /* Of [addr, addr + len), from addr on, as much as the program may write. */
 uint64_t rec_writable(struct rec_task *t, uint64_t addr, uint64_t len);
+/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
 struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
