@@ -173,6 +173,16 @@ void memlog_moved(struct session *s, uint64_t addr)
 /* After an exec: what was before is another program's. */
 void memlog_reset(struct session *s)
 {
+	struct alloc_log *l = s->log->l;
+	uint64_t event = replay_where(s->r), made = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		made += l->event[i].what == ALLOC_NEW || l->event[i].what == ALLOC_MOVE;
+	if (made)
+		alloc_missing_add(l,
+				  "Before event %" PRIu64 " the process ran another program, whose "
+				  "%" PRIu64 " allocations --at=%" PRIu64 " tells.",
+				  event, made, event - 1);
 	s->log->l->n = s->log->l->moments = 0;
 	if (s->log->first)
 		memset(s->log->first, 0, s->log->first_room * sizeof(*s->log->first));

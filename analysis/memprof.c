@@ -27,6 +27,12 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)",
 			       s->pid);
 	TRY(session_check_own(s));
+	if (!s->fns && o->until)
+		return err_new(ERR_UNSUPPORTED,
+			       "no allocator has been found in the program before event %" PRIu64
+			       ": name its own functions with --alloc=FN and --free=FN, or a later "
+			       "event",
+			       o->until);
 	if (!s->fns)
 		return err_new(ERR_UNSUPPORTED,
 			       "no allocator was found in the program: it has no symbol malloc "
@@ -71,12 +77,11 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	session_close(&s);
 	*ret = err ? NULL : memlog_take(&s);
 	memlog_stop(&s);
-	if (points && *ret && asprintf(&(*ret)->missing,
-				       "Objects of Python that were allocated or freed on the way "
-				       "to a switch of threads are left out (switches: %" PRIu64
-				       ").",
-				       points) < 0)
-		(*ret)->missing = NULL;
+	if (points && *ret)
+		alloc_missing_add(*ret,
+				  "Objects of Python that were allocated or freed on the way to a "
+				  "switch of threads are left out (switches: %" PRIu64 ").",
+				  points);
 	return err;
 }
 
@@ -101,7 +106,7 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 		 err->msg ? err->msg : "?");
 	err_free(err);
 	TRY(collect_once(trace_dir, options, REPLAY_OUTLINE_NONE, ret, &out));
-	(*ret)->missing = must(strdup("Objects of Python's own allocator are left out: with them told "
-				      "the recording does not replay."));
+	alloc_missing_add(*ret, "Objects of Python's own allocator are left out: with them told the "
+				"recording does not replay.");
 	return NULL;
 }

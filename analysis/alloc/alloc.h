@@ -86,7 +86,8 @@ struct alloc_log {
 	uint64_t end_event;	/* where the recording was looked at last */
 	int pid;
 	uint64_t lost;		/* guest stacks that could not be had */
-	char *missing;		/* which allocations are not in the log, and why; NULL = all are */
+	/* sentences: which allocations are not in the log, and why; NULL = all are */
+	char *missing;
 	struct alloc_symbol *symbol;	/* of guests, in order */
 	size_t symbols, symbols_room;
 	const char **alias;	/* sources with more than one line, in order */
@@ -96,6 +97,9 @@ struct alloc_log {
 
 struct alloc_log *alloc_log_create(void);
 void alloc_log_destroy(struct alloc_log *l);
+/* One more sentence for l->missing. */
+void alloc_missing_add(struct alloc_log *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Equal strings are equal pointers, and live as long as the log; NULL stays NULL. */
 const char *alloc_string(struct alloc_log *l, const char *s);
 const char *alloc_string_len(struct alloc_log *l, const char *s, size_t len);

@@ -2,6 +2,8 @@
  * log.c - events, stacks and strings of a struct alloc_log.
  */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +230,26 @@ size_t alloc_moment_after(const struct alloc_log *l, uint64_t event)
 			hi = mid;
 	}
 	return lo < l->moments ? l->moment[lo].first : l->n;
+}
+
+void alloc_missing_add(struct alloc_log *l, const char *format, ...)
+{
+	char *text = NULL, *both = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	alloc_must(n < 0 ? NULL : text, "a sentence");
+	if (l->missing) {
+		n = asprintf(&both, "%s %s", l->missing, text);
+		alloc_must(n < 0 ? NULL : both, "a sentence");
+		free(l->missing);
+		free(text);
+		text = both;
+	}
+	l->missing = text;
 }
 
 /* ---- places in words -------------------- */

@@ -61,6 +61,8 @@ static struct heap_value *element(struct heap_view *v, struct heap_value *x, con
 	else if (!isdigit((unsigned char)key[1]))
 		v->o.children = SEARCHED;
 	ret = child_of(v, x, key);
+	if (!ret && (x = child_of(v, x, "_M_elems")))		/* std::array */
+		ret = child_of(v, x, key);
 	v->o.children = shown;
 	return ret;
 }

@@ -1,4 +1,5 @@
 #include <any>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,7 @@ std::any number = 42, text = std::string("in any");
 int row[4] = {1, 2, 3, 4};
 std::span<int> dynamic(row, 3); std::span<int, 4> fixed(row);
 std::filesystem::path path = "/tmp/some";
-_Float128 quad = 2.5; 
+std::array<int, 3> trio{1, 2, 30};
 int init = 11, result = 12, buf = 13, fd = 14;
 std::vector<int> grow(int n) { std::vector<int> v; for (int i = 0; i < n; i++) v.push_back(i); return v; }
 int main()

@@ -13,11 +13,11 @@ for how in -gdwarf-2 -gdwarf-4 -gdwarf-5; do
 	rm -rf "$TMP/t"
 	"$REC" -o "$TMP/t" ./c >/dev/null || fail 'rec failed'
 	E=$(events "$TMP/t")
-	"$HINDSIGHT" heap -q "$TMP/t" --at="${E%,*}" bits bytes owned none odd 'owned->y' 'odd->x' hidden outer::deep '(anonymous namespace)::hidden' init result buf fd path >out 2>err || fail "$how: $(cat err)"
+	"$HINDSIGHT" heap -q "$TMP/t" --at="${E%,*}" bits bytes owned none odd 'owned->y' 'odd->x' hidden outer::deep '(anonymous namespace)::hidden' init result buf fd path 'trio[2]' >out 2>err || fail "$how: $(cat err)"
 	has 'f1 = 5'; has 'f2 = 4097'; has ' a = 5'; has ' b = 4097'; has ' c = -3'; has ' d = -5'
 	has '> none = nullptr'; has 'owned->y = 6'; has 'odd->x = 5'; [ "$(grep -c 'int x = 5' out)" -ge 2 ] || fail "$how: $(cat out)"
 	has 'int hidden = 4'; has 'outer::deep = 5'; has '(anonymous namespace)::hidden = 4'
-	has 'int init = 11'; has 'int result = 12'; has 'int buf = 13'; has 'int fd = 14'; has 'path = filesystem::path "/tmp/some"'
+	has 'int init = 11'; has 'int result = 12'; has 'int buf = 13'; has 'int fd = 14'; has 'path = filesystem::path "/tmp/some"'; has 'trio[2] = 30'
 	"$HINDSIGHT" heap -q "$TMP/t" --at="${E#*,}" --history=bits.f2 >out 2>err || fail "history: $(cat err)"
 	has ' 4097  main at'; has ' 4098  main at'
 	[ $how = -gdwarf-2 ] && continue	# lambdas have no types there
