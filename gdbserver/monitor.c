@@ -133,6 +133,8 @@ static void do_last_was(struct monitor *m)
 {
 	if (m->s->last_found)
 		reply_text(m->o, "thread %d\n", replay_current(m->s->r));
+	else if (*m->s->went)
+		failed(m, "%s", m->s->went);
 	else
 		failed(m, "not written since the recording of this process began");
 }

@@ -35,6 +35,13 @@ static bool shared_at(const struct rp_task *t, struct tracee_map *of, uint64_t *
 	return found;
 }
 
+bool rp_memory_shared(const struct rp_task *t, uint64_t addr)
+{
+	struct tracee_map of;
+
+	return shared_at(t, &of, &addr, false);
+}
+
 unsigned replay_elsewhere(struct replay *r, int pid, uint64_t addr, struct replay_elsewhere *ret,
 			  unsigned max)
 {

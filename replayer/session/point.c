@@ -479,6 +479,29 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 
 /* ---- who wrote this last, and when was that -------------------------------------------------- */
 
+/*
+ * In front of the last write of a process to memory that is shared: is what it wrote still there at
+ * `here', where the bytes are `now'?  Else another process has written since.
+ */
+static struct err *last_holds(struct replay *r, const struct replay_stop *at, uint64_t addr,
+			      const void *now, uint64_t len, bool *holds)
+{
+	struct replay_point *here = replay_point_here(r);
+	char *then = alloc_zeroed(1, len, "memory");
+	struct replay_stop stop;
+	int tid = at->tid ? at->tid : replay_current(r);
+	struct err *err = replay_step(r, tid, 0, 0, &stop);
+
+	if (!err)
+		*holds = replay_memory(r, tid, addr, then, len) == len &&
+			 !memcmp(then, now, len);
+	if (!err)
+		err = replay_point_go(r, here, &stop);
+	replay_point_drop(here);
+	free(then);
+	return err;
+}
+
 struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len,
 			      struct replay_stop *ret)
 {
@@ -487,8 +510,11 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 	const struct rp_task *task = rp_task_of_tid(r, tid);
 	struct replay_task t[1];
 	struct replay_point *here;
-	unsigned n = 0, user;
+	struct replay_catch catching;
+	unsigned n = 0, user, calls;
 	int pid = task ? task->rec_pid : 0;
+	bool holds = true;
+	char *now = NULL;
 	struct err *err;
 
 	if (!len || len > REPLAY_LAST_MAX)
@@ -498,17 +524,34 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 	for (uint64_t at = 0; at < len; at += PIECE)
 		b[n++] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = pid, .addr = addr + at,
 						.len = len - at < PIECE ? len - at : PIECE };
+	if (rp_memory_shared(task, addr)) {
+		now = alloc_zeroed(1, len, "memory");
+		replay_memory(r, tid, addr, now, len);
+	}
 	here = replay_point_here(r);
 	user = timeline->user;
+	catching = timeline->catching;
+	calls = timeline->caught_n;
+	/* forks, signals and calls that the debugger stops for are not what is looked for */
+	timeline->catching = (struct replay_catch){ .pass_signals = UINT64_MAX };
+	timeline->caught_n = 0;
 	err = replay_breaks(r, b, n);
 	if (!err)
 		err = replay_backward(r, ret);
 	timeline->user = user;
-	if (!err && ret->kind == REPLAY_STOP_BEGIN) {
+	timeline->catching = catching;
+	timeline->caught_n = calls;
+	if (!err && now && ret->kind == REPLAY_STOP_WATCH)
+		err = last_holds(r, ret, addr, now, len, &holds);
+	if (!err && (ret->kind == REPLAY_STOP_BEGIN || !holds)) {
 		err = replay_point_go(r, here, ret);
 		ret->kind = REPLAY_STOP_BEGIN;
 	}
+	if (!err && !holds)
+		err = err_new(ERR_USAGE, "another process was the last to change this shared memory: "
+					 "'hindsight heap --history=EXPR' tells which");
 	replay_point_drop(here);
+	free(now);
 	return err;
 }
 

@@ -51,6 +51,8 @@ void debugger_memory_deinit(struct session *session);
 
 /* A value of the auxiliary vector that the program got at its last exec; 0 = it is not there. */
 uint64_t rp_auxv_value(const struct rp_mm *mm, uint64_t type);
+/* elsewhere.c: can other processes write to that memory of the task? */
+bool rp_memory_shared(const struct rp_task *t, uint64_t addr);
 /* vdso_file.c: replay_file() of "[vdso]"; the caller closes *fd_ret. */
 struct err *rp_vdso_file(struct replay *r, int *fd_ret) __must_check;
 
