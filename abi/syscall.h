@@ -106,7 +106,14 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_MSG_NAME, L_MSG_CONTROL,
 	L_IOV_RET,	/* a part of ret bytes shared by the spans that follow each other */
 	L_IOV_MMSG,	/* a part of msg_len bytes */
+	L_IOV_PINNED,	/* as L_IOV_RET; never redirect it */
 };
+
+/* Must what has this length stay where it is? */
+static inline bool sys_pinned(uint8_t len)
+{
+	return len == L_PINNED || len == L_IOV_PINNED;
+}
 
 struct sys_arg {
 	uint8_t what, dir, len, arg;

@@ -96,7 +96,15 @@ static void effect_read(struct recorder *rec, struct rec_task *t, enum trace_eff
 
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
 {
-	effect_read(rec, t, TRACE_WRITE, addr, len, tracee_read_mapped);
+	uint64_t end = addr + len;
+
+	if (addr < FIXED_END && end > FIXED_PAGE) {	/* what is ours is nobody's business */
+		if (addr < FIXED_PAGE)
+			effect_read(rec, t, TRACE_WRITE, addr, FIXED_PAGE - addr,
+				    tracee_read_mapped);
+		addr = end > FIXED_END ? FIXED_END : end;
+	}
+	effect_read(rec, t, TRACE_WRITE, addr, end - addr, tracee_read_mapped);
 }
 
 void rec_effect_stored(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)

@@ -57,13 +57,13 @@ static uint64_t scratch_need(const struct sys_plan *plan)
 	return need;
 }
 
-/* Is there an output, and none that must stay where it is (L_PINNED)? */
+/* Is there an output, and none that must stay where it is? */
 static bool can_redirect(const struct sys_plan *plan)
 {
 	bool output = false;
 
 	for (unsigned i = 0; i < plan->n; i++) {
-		if (plan->span[i].len_kind == L_PINNED)
+		if (sys_pinned(plan->span[i].len_kind))
 			return false;
 		output |= (plan->span[i].dir & D_OUT) != 0;
 	}

@@ -59,7 +59,7 @@ int plan_list(struct plan *p, uint64_t nr, const uint64_t *args, int skip)
 
 		if (skip >= 0 && s->at == (uint64_t)skip)
 			continue;
-		if (s->len_kind == L_PINNED || s->cap > BUF_SPAN_MAX || s->addr >= 1ull << 47)
+		if (sys_pinned(s->len_kind) || s->cap > BUF_SPAN_MAX || s->addr >= 1ull << 47)
 			return 0;
 		if (!is_in_place(s, i + 1 == p->sys.n))
 			return 0;

@@ -152,7 +152,7 @@ static void redirect_all(struct sys_plan *plan, uint64_t args[6])
 	memset(scratch, 0x77, sizeof(scratch));
 	for (unsigned i = 0; i < plan->n; i++) {
 		old[i] = plan->span[i].addr;
-		if (plan->span[i].len_kind != L_PINNED)
+		if (!sys_pinned(plan->span[i].len_kind))
 			redirect(plan, i, args, old, &used);
 	}
 }
