@@ -103,12 +103,17 @@ static struct err *close_range_exit(struct recorder *rec, struct rec_task *t, st
 	return NULL;
 }
 
+/* One that fails (bad input) may have moved the file's end all the same. */
 static struct err *write_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
+	bool third = call->nr == SYS_copy_file_range || call->nr == SYS_splice;
+
 	(void)regs;
 	if (ret > 0)
 		rec_fd_written(rec, t, call, ret);
+	else if (ret < 0)
+		rec_fd_cut(rec, t, (int)call->args[third ? 2 : 0]);
 	return NULL;
 }
 
