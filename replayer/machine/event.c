@@ -50,13 +50,21 @@ static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const str
 	return NULL;
 }
 
+bool rp_trap_flag_met(const struct rp_task *t, const struct trace_event *ev)
+{
+	enum { TRAP_FLAG = 0x100 };
+
+	return ev->kind == TRACE_SIGNAL && ev->place == TRACE_AT_FAULT && ev->task == t->serial &&
+	       (ev->regs.eflags & TRAP_FLAG) && rp_regs_equal(&t->regs, &ev->regs);
+}
+
 /* To the instruction that traps or faults. */
 static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	enum rp_run stop;
 	siginfo_t info;
 
-	for (;;) {
+	while (!rp_trap_flag_met(t, ev)) {
 		TRY(rp_run(r, t, ev, &stop, &info));
 		if (stop == RUN_SYSCALL) {
 			if (skip_int80(t))
@@ -74,6 +82,7 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 			return NULL;
 		TRY(rp_unexpected(r, t, ev, &info));
 	}
+	return NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------- */

@@ -435,6 +435,11 @@ struct err *rp_step_once(struct replay *r, struct rp_task *t) __must_check;
 bool rp_regs_equal(const struct regs *a, const struct regs *b);
 /* The trace flag is on, and not the program's. */
 void rp_clear_trace_flag(struct rp_task *t);
+/*
+ * Is t where the program's own trace flag has raised the SIGTRAP that is the event?  A step of ours
+ * and that trap are one.
+ */
+bool rp_trap_flag_met(const struct rp_task *t, const struct trace_event *ev);
 
 /* ---- event.c ---------------------------------------------------------------------------- */
 /* r->ev = the next event; err_end */

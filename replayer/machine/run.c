@@ -15,6 +15,8 @@
 
 #include "replayer/machine/machine.h"
 
+enum { TRAP_FLAG = 0x100 };
+
 struct err rp_stopped;
 
 /*
@@ -90,6 +92,9 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		int request = PTRACE_SYSEMU, status;
 		struct err *err = rp_resume(r, t, &request, &status);
 		enum run_verdict verdict;
+		/* after a stepped popf, Linux shows the trace flag as if it were the program's */
+		bool our_flag = request == PTRACE_SYSEMU_SINGLESTEP &&
+				!(ev->regs.eflags & TRAP_FLAG);
 
 		if (err_catch(&err, ERR_GONE))
 			return diverge(t, ev, "its process was killed");
@@ -103,9 +108,10 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			rp_task_normal(t);
 		t->from_hook = t->raw_known && t->raw.rip != t->regs.rip;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
-			if (request == PTRACE_SYSEMU_SINGLESTEP)
-				/* the instruction has put the flags there, with our TF */
-				t->regs.r11 &= ~0x100ull;
+			if (our_flag) {	/* the instruction has put the flags there */
+				t->regs.r11 &= ~(uint64_t)TRAP_FLAG;
+				rp_clear_trace_flag(t);
+			}
 			rp_tools_on_call(r, t);
 			*stop = RUN_SYSCALL;
 			return NULL;
@@ -121,6 +127,8 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		verdict = signal_stop(r, t, ev, info, &err);
 		if (verdict == RUN_GO_ON)
 			continue;
+		if (verdict == RUN_NOT_MINE && our_flag)
+			rp_clear_trace_flag(t);
 		*stop = RUN_SIGNAL;
 		if (verdict == RUN_STOP || at_vsyscall(t, info) || tracee_is_fault(info->si_signo))
 			return err;
@@ -160,8 +168,8 @@ struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trac
 
 void rp_clear_trace_flag(struct rp_task *t)
 {
-	t->dirty |= (t->regs.eflags & 0x100) != 0;
-	t->regs.eflags &= ~0x100ull;
+	t->dirty |= (t->regs.eflags & TRAP_FLAG) != 0;
+	t->regs.eflags &= ~(uint64_t)TRAP_FLAG;
 }
 
 struct err *rp_step_once(struct replay *r, struct rp_task *t)

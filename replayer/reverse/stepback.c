@@ -18,6 +18,12 @@ enum { STEPS_FAR = 30000, STEPS_A_HIT = 16, HITS_MAX = 5000, HITS_CHECKPOINT = 2
 
 static const struct advance one_step = { .step = true, .on_interrupt = INTERRUPT_GIVES_UP };
 
+/* A trap comes behind its instruction: the last step has led to that, and not to the event. */
+static bool is_behind(const struct replay *r, uint64_t pc)
+{
+	return r->ev.kind == TRACE_SIGNAL && r->ev.place == TRACE_AT_FAULT && r->ev.regs.rip != pc;
+}
+
 struct err *rp_count_steps(struct replay *r, const struct position *base,
 			   const struct rp_target *to, uint64_t max, uint64_t *steps, bool *found,
 			   uint64_t *pcs)
@@ -25,22 +31,29 @@ struct err *rp_count_steps(struct replay *r, const struct position *base,
 	const struct advance step = { .set = to->set,
 				      .step = true,
 				      .on_interrupt = INTERRUPT_GIVES_UP };
-	uint64_t looked = 0, n;
+	uint64_t looked = 0, pc = 0, n;
 	unsigned same = 0;
 	struct advance_result result;
+	struct rp_task *t;
 
 	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	if (t)
+		pc = t->regs.rip;
 	*found = false;
 	for (*steps = 0; looked < max && !rp_user_interrupt(INTERRUPT_GIVES_UP);) {
 		TRY(rp_advance_tracked(r, &step, &result));
 		if (result.kind == ADVANCE_PENDING) {
 			*found = to->event;
+			*steps += is_behind(r, pc);
 			return to->event ? NULL : rp_lost(r);
 		}
 		if (result.kind != ADVANCE_MOVED)
 			continue;
+		pc = result.t->regs.rip;
 		if (pcs)
-			pcs[looked] = result.t->regs.rip;
+			pcs[looked] = pc;
 		++looked;
 		++*steps;
 		if (!to->event && rp_advance_hits(r, &result, to->set, NULL)) {

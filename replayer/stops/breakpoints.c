@@ -421,6 +421,8 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		if (stops->dr_hit && stops_mm(t->mm)->inprocess_n && inprocess_inside(t))
 			err_free(inprocess_step_out(r, t, &counted));
 	}
+	if (rp_trap_flag_met(t, &r->ev))	/* where a register watches, the event is next */
+		return stops->trapped = stops->dr_hit != 0;
 	if (stops->run.step && info->si_code == TRAP_TRACE) {
 		rp_hide_trace_flag(t, stops->stepped_from);
 		return stops->trapped = true;
