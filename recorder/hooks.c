@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/ptrace.h"
 
 static void force(struct rec_call *call, int64_t ret)
@@ -466,11 +467,24 @@ static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct re
 	return NULL;
 }
 
+static void process_vm_writev_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	enum { VECTOR_MAX = 1024 };	/* UIO_MAXIOV */
+	uint64_t n = call->args[4] < VECTOR_MAX ? call->args[4] : VECTOR_MAX;
+
+	(void)rec;
+	if (!n)
+		return;
+	call->vector = alloc_more(NULL, n, sizeof(*call->vector), "a vector");
+	n = tracee_read_user(t->tid, call->args[3], call->vector, n * sizeof(*call->vector));
+	call->vector_n = (unsigned)(n / sizeof(*call->vector));
+}
+
 static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t,
 					  struct rec_call *call, struct regs *regs, int64_t ret)
 {
 	struct rec_task *target = rec_task_seen(rec, t, (pid_t)call->args[0]);
-	uint64_t iov[2], left = ret > 0 ? (uint64_t)ret : 0;
+	uint64_t left = ret > 0 ? (uint64_t)ret : 0;
 	bool own_event = target && target->mm != t->mm;
 	struct rec_pending mine;
 
@@ -482,13 +496,11 @@ static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task 
 			rec_write_enter(rec);
 		rec_pending_save(rec, &mine);
 	}
-	for (uint64_t i = 0; left && i < call->args[4]; i++) {
-		uint64_t n;
+	for (unsigned i = 0; left && i < call->vector_n; i++) {
+		const struct iovec *v = &call->vector[i];
+		uint64_t n = v->iov_len < left ? v->iov_len : left;
 
-		if (tracee_read_user(t->tid, call->args[3] + 16 * i, iov, 16) < 16)
-			break;
-		n = iov[1] < left ? iov[1] : left;
-		rec_effect_memory(rec, target, iov[0], n);
+		rec_effect_memory(rec, target, (uintptr_t)v->iov_base, n);
 		left -= n;
 	}
 	if (own_event) {
@@ -553,7 +565,7 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_read] = { NULL, rec_pt_signalfd_read_exit },
 	[SYS_wait4] = { rec_pt_wait_enter, rec_pt_wait_exit },
 	[SYS_waitid] = { rec_pt_wait_enter, rec_pt_wait_exit },
-	[SYS_process_vm_writev] = { NULL, process_vm_writev_exit },
+	[SYS_process_vm_writev] = { process_vm_writev_enter, process_vm_writev_exit },
 };
 
 const struct rec_hook *rec_hook_for(uint64_t nr)

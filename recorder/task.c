@@ -80,6 +80,7 @@ void rec_task_call_drop(struct rec_call *call)
 {
 	free(call->span);
 	free(call->home);
+	free(call->vector);
 	rec_changes_drop(call->changes);
 	memset(call, 0, sizeof(*call));
 }

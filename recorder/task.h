@@ -175,6 +175,9 @@ struct rec_call {
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
 	/* what it writes is not known: all memory before it; else NULL */
 	struct rec_changes *changes;
+	/* process_vm_writev: where it writes, read before it can overwrite that */
+	struct iovec *vector;
+	unsigned vector_n;
 };
 
 enum { REC_BEHIND = 4 };

@@ -6,6 +6,24 @@
 
 static char data[5000];
 
+/* What is written covers the vector that says where. */
+static void vector_overwritten(void)
+{
+	static char memory[8192], bytes[300];
+
+	for (int i = 0; i < 3; i++) {
+		struct iovec l = { bytes, sizeof(bytes) }, *v = (struct iovec *)(memory + 4096);
+
+		memset(memory, 0, sizeof(memory));
+		memset(bytes, 'a' + i, sizeof(bytes));
+		v[0] = (struct iovec){ memory + 4050, 200 };
+		v[1] = (struct iovec){ memory + 5000, 100 };
+		CHECK_EQ(process_vm_writev(getpid(), &l, 1, v, 2, 0), 300);
+		for (int at = 0; at < (int)sizeof(memory); at++)
+			CHECK_EQ(memory[at], (at >= 4050 && at < 4250) || (at >= 5000 && at < 5100) ? 'a' + i : 0);
+	}
+}
+
 int main(void)
 {
 	char local[5000];
@@ -37,6 +55,7 @@ int main(void)
 	wait_exit(pid, 0);
 	CHECK_EQ(process_vm_writev(getpid(), &l, 1, &r, 1, 0), sizeof(data));
 	CHECK(filled(data, sizeof(data), 40));
+	vector_overwritten();
 	CHECK_ERR(process_vm_readv(0x3ffffff, &l, 1, &r, 1, 0), ESRCH);
 	r.iov_base = (void *)8;
 	CHECK_ERR(process_vm_readv(getpid(), &l, 1, &r, 1, 0), EFAULT);
