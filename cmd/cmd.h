@@ -58,16 +58,17 @@ enum option_store {		/* type of the field at option_row.at */
 	OPTION_STRING,		/* const char *: points into argv; the last one counts */
 	OPTION_LIST,		/* struct option_list: every one given, in order (--ex A --ex B) */
 	OPTION_U64,		/* uint64_t: decimal, or 0x hex */
+	/* the same, but not 0, which means in the struct that it was not given */
+	OPTION_COUNT,
 	/* uint64_t, bytes: decimal, with K, M, G or T behind it (of 1024) */
 	OPTION_SIZE,
 	OPTION_RANGE,		/* struct option_range: N or N-M, or N- */
 	OPTION_CHOICE,		/* int: index into the words of arg, "auto|pmu|step" */
 };
 
-enum { OPTION_LIST_MAX = 32 };
 struct option_list {
-	unsigned n;
-	const char *value[OPTION_LIST_MAX];
+	unsigned n, room;
+	const char **value;
 };
 
 struct option_range {		/* both ends belong to it; to == 0: not given */

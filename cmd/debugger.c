@@ -130,15 +130,17 @@ static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, con
 		"set remotetimeout 100000",
 		"set tcp auto-retry off",
 	};
-	char *argv[160], line[160];
+	size_t room = 100 + 2 * ((size_t)o->files.n + o->commands.n);
+	char **argv = calloc(room, sizeof(*argv)), line[160];
 	unsigned n = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
+	if (getppid() != parent || !argv)
 		_exit(1);
 	sched_setaffinity(0, sizeof(*cpus), cpus);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	add(argv, &n, o->gdb ? o->gdb : "gdb");
 	add(argv, &n, "-q");
 	if (o->interpreter) {

@@ -134,7 +134,7 @@ struct dump_options {
 };
 
 static const struct option_row dump_rows[] = {
-	{ "tid", 't', "TID", OPTION_U64, offsetof(struct dump_options, tid),
+	{ "tid", 't', "TID", OPTION_COUNT, offsetof(struct dump_options, tid),
 	  "only events of this thread" },
 	{ "event", 'e', "N[-M]", OPTION_RANGE, offsetof(struct dump_options, event),
 	  "only event N, or N to M, or from N on (N-)" },
@@ -146,7 +146,7 @@ static const struct option_row dump_rows[] = {
 	  "list what each event changed" },
 	{ "raw", 'x', NULL, OPTION_FLAG, offsetof(struct dump_options, raw),
 	  "the same, with the data in hex" },
-	{ "bytes", 'b', "N", OPTION_U64, offsetof(struct dump_options, bytes),
+	{ "bytes", 'b', "N", OPTION_COUNT, offsetof(struct dump_options, bytes),
 	  "show at most N bytes of data (default 32, with --raw 256)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct dump_options, json),
 	  "print one JSON object per line" },

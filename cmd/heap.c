@@ -10,6 +10,7 @@
 
 #include "cmd/heap.h"
 #include "cmd/moment.h"
+#include "cmd/outfile.h"
 #include "cmd/sources.h"
 
 static const struct option_row heap_rows[] = {
@@ -21,13 +22,13 @@ static const struct option_row heap_rows[] = {
 	  "with --diff: find out who wrote the first N changed fields (default 20)" },
 	{ "history", 0, "EXPR|ADDR:TYPE[.FIELD]", OPTION_STRING, offsetof(struct heap_cmd, history),
 	  "every value this has had until --at, and who wrote each" },
-	{ "depth", 0, "N", OPTION_U64, offsetof(struct heap_cmd, depth),
+	{ "depth", 0, "N", OPTION_COUNT, offsetof(struct heap_cmd, depth),
 	  "follow so many pointers (default 1)" },
 	{ "type", 0, "TYPE", OPTION_STRING, offsetof(struct heap_cmd, type),
 	  "list the blocks of this type; with an address: it is of this type (lua, python: an object)" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct heap_cmd, pid),
+	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct heap_cmd, pid),
 	  "of this process (default: the first)" },
-	{ "tid", 0, "TID", OPTION_U64, offsetof(struct heap_cmd, tid),
+	{ "tid", 0, "TID", OPTION_COUNT, offsetof(struct heap_cmd, tid),
 	  "names are variables of this thread's frames (default: the one that ran last)" },
 	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct heap_cmd, alloc),
 	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
@@ -35,11 +36,11 @@ static const struct option_row heap_rows[] = {
 	  "FN frees what argument ARG points to (default 1)" },
 	{ "raw", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, raw),
 	  "containers, lists and objects of languages as their fields" },
-	{ "elements", 0, "N", OPTION_U64, offsetof(struct heap_cmd, children),
+	{ "elements", 0, "N", OPTION_COUNT, offsetof(struct heap_cmd, children),
 	  "show so many elements of an array or container (default 200)" },
-	{ "string", 0, "N", OPTION_U64, offsetof(struct heap_cmd, string),
+	{ "string", 0, "N", OPTION_COUNT, offsetof(struct heap_cmd, string),
 	  "show so many bytes of a string (default 200)" },
-	{ "top", 'n', "N", OPTION_U64, offsetof(struct heap_cmd, top),
+	{ "top", 'n', "N", OPTION_COUNT, offsetof(struct heap_cmd, top),
 	  "print this many types, blocks, references (default 20)" },
 	{ "read", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, read),
 	  "not a trace, but an audit log: RaptorJIT's, or one that --log wrote" },
@@ -177,27 +178,76 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 	return err;
 }
 
+/* ---- what goes together ---------------------------------------------------------------------- */
+
+static bool asks_values(const struct heap_cmd *c, int argc)
+{
+	return argc || c->at || c->type || c->json || c->history || c->diff;
+}
+
+/* An option that would not be heeded is an error. */
+static struct err *check_read(const struct heap_cmd *c)
+{
+	const struct { bool given; const char *name; } no[] = {
+		{ c->on.n, "--on" },	   { c->preset, "--preset" }, { c->memory.n, "--memory" },
+		{ c->pid, "--pid" },	   { c->tid, "--tid" },	      { c->alloc.n, "--alloc" },
+		{ c->free.n, "--free" },
+	};
+
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++) {
+		if (no[i].given)
+			return err_new(ERR_USAGE, "%s is for traces, not for a log that is there "
+				       "(--read): leave it out", no[i].name);
+	}
+	return NULL;
+}
+
+static struct err *check(const struct heap_cmd *c, int argc)
+{
+	const char *const paths[] = { c->log, c->html };
+	bool text = c->read && c->log && !c->html && asks_values(c, argc), there;
+	bool logs = !c->read && (c->log || c->on.n || c->preset);
+
+	TRY(outfile_check(text, paths, 2, &there));
+	if (c->read)
+		TRY(check_read(c));
+	else if (c->types)
+		return err_new(ERR_USAGE, "--types=%s says where the types of a log are: it goes "
+			       "with --read", c->types);
+	if (c->memory.n && !c->on.n && !c->read)
+		return err_new(ERR_USAGE, "--memory=%s: when? --on=FUNCTION says where it is logged",
+			       c->memory.value[0]);
+	if (c->writers && !c->diff)
+		return err_new(ERR_USAGE, "--writers goes with --diff");
+	if (c->history && c->diff)
+		return err_new(ERR_USAGE, "--history and --diff: one of them");
+	if (c->diff && c->at)
+		return err_new(ERR_USAGE, "--diff=%s says both moments: leave out --at", c->diff);
+	if (c->html && (c->diff || c->history || c->json || c->type))
+		return err_new(ERR_USAGE, "--html is a page of all objects: leave out --diff, "
+			       "--history, --type and --json");
+	if (logs && (c->diff || c->history || c->json || c->type || c->at))
+		return err_new(ERR_USAGE, "a log has what --on and --preset say: look into it with "
+			       "--read, and leave out --at, --diff, --history, --type and --json");
+	return NULL;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* Is the first operand a trace, or already an expression? */
 static struct err *find_trace(int *argc, char ***argv, char **dir_ret)
 {
-	struct trace_reader *r;
 	struct err *err;
 
 	if (*argc) {
 		err = cmd_trace_find((*argv)[0], dir_ret);
 		if (!err) {
-			err = trace_reader_open(*dir_ret, &r);
-			if (!err) {
-				trace_reader_close(r);
-				--*argc;
-				++*argv;
-				return NULL;
-			}
-			free(*dir_ret);
+			--*argc;
+			++*argv;
+			return NULL;
 		}
-		if (*argc > 1 || strchr((*argv)[0], '/'))
+		/* What is there means itself, whatever is wrong with it. */
+		if (*argc > 1 || strchr((*argv)[0], '/') || !access((*argv)[0], F_OK))
 			return err;
 		err_free(err);
 	}
@@ -219,17 +269,17 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 	struct heap_store *st = NULL;
 	struct err *err;
 
+	TRY(check(c, argc));
 	if (c->read)
 		return heap_read_run(c, argc, argv);
-	if (c->memory.n && !c->on.n)
-		return err_new(ERR_USAGE, "--memory=%s: when? --on=FUNCTION says where it is logged",
-			       c->memory.value[0]);
 	TRY(find_trace(&argc, &argv, &dir));
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.session.progress = moment_progress;
 	if (sources_dir(dir, true, &debug_dir))
 		o.session.debug_dir = debug_dir;
-	if (c->log || c->on.n || c->preset)
+	if (argc && (c->log || c->on.n || c->preset))
+		err = err_new(ERR_USAGE, "'%s': a log has what --memory and --on say", argv[0]);
+	else if (c->log || c->on.n || c->preset)
 		err = heap_log_run(c, dir, &o);
 	else
 		err = heap_recording_open(dir, &o, &st);

@@ -1,42 +1,38 @@
 /*
  * heap_log.c - `hindsight heap --read`, `--log`: audit logs.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/heap/log_record.h"
 #include "analysis/heap/logs.h"
 #include "cmd/heap.h"
+#include "cmd/outfile.h"
 
 /* The same messages once more, in RaptorJIT's encodings. */
 static struct err *write_again(const struct audit_log *l, const char *path)
 {
-	FILE *f = fopen(path, "we");
-	bool bad;
+	struct outfile out;
 
-	if (!f)
-		return err_os(errno, "cannot write %s", path);
+	TRY(outfile_open(&out, path, 0));
 	for (size_t i = 0; i < l->n; i++)
-		audit_write(l, &l->message[i], f);
-	bad = ferror(f);
-	return fclose(f) || bad ? err_os(errno, "cannot write %s", path) : NULL;
+		audit_write(l, &l->message[i], out.f);
+	return outfile_close(&out, NULL);
 }
 
 static struct err *print(const struct heap_cmd *c, struct heap_store *st, int argc, char **argv)
 {
 	if (c->log)
 		TRY(write_again(heap_store_log(st), c->log));
-	if (c->log && !c->html && !argc)
-		return NULL;
 	if (c->html)
 		return heap_page(c, st, c->read, argc, argv);
 	if (c->diff)
 		return heap_diff_between(c, st);
 	if (argc || c->at || c->type || c->json || c->history)
 		return heap_moment_print(c, st, argc, argv);
+	if (c->log)
+		return NULL;
 	return audit_list(heap_store_log(st), stdout);
 }
 
@@ -69,7 +65,7 @@ static struct err *log_page(const struct heap_cmd *c, const char *path, const ch
 	return err ? err : damage;
 }
 
-static struct err *log_write(const struct heap_cmd *c, const char *dir, const char *path, FILE *f,
+static struct err *log_write(const struct heap_cmd *c, const char *dir, FILE *f,
 			     const struct heap_recording_options *o)
 {
 	struct heap_logging l = { .session = o->session,
@@ -81,10 +77,7 @@ static struct err *log_write(const struct heap_cmd *c, const char *dir, const ch
 				  .max = c->top };
 	struct heap_logged done;
 	struct err *err = heap_log_record(dir, &l, f, &done);
-	bool bad = ferror(f);
 
-	if ((fclose(f) || bad) && !err)
-		err = err_os(errno, "cannot write %s", path);
 	if (!err && done.failed) {
 		fprintf(stderr, "hindsight: %" PRIu64 " expressions had no value and were left out; "
 				"the first: ", done.failed);
@@ -101,27 +94,24 @@ static struct err *log_write(const struct heap_cmd *c, const char *dir, const ch
 struct err *heap_log_run(const struct heap_cmd *c, const char *dir,
 			 const struct heap_recording_options *o)
 {
-	const char *tmp = getenv("TMPDIR");
-	char name[4096];
-	struct err *err;
-	FILE *f;
-	int fd;
+	struct outfile out;
+	char self[40];
+	struct err *err, *page = NULL;
 
 	if (!c->log && !c->html)
 		return err_new(ERR_USAGE, "--on and --preset need --log=FILE or --html=FILE");
-	if (c->log) {
-		f = fopen(c->log, "we");
-	} else {
-		snprintf(name, sizeof(name), "%s/hindsight-log-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-		fd = mkstemp(name);
-		f = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (c->log)
+		TRY(outfile_open(&out, c->log, OUTFILE_SEEKS));
+	else
+		TRY(outfile_temporary(&out));
+	err = log_write(c, dir, out.f, o);
+	if (!err && c->html && !fflush(out.f)) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(out.f));
+		page = log_page(c, self, dir);
 	}
-	if (!f)
-		return err_os(errno, "cannot write %s", c->log ? c->log : name);
-	err = log_write(c, dir, c->log ? c->log : name, f, o);
-	if (!err && c->html)
-		err = log_page(c, c->log ? c->log : name, dir);
-	if (!c->log)
-		unlink(name);
+	err = outfile_close(&out, err);
+	if (!err)
+		return page;
+	err_free(page);
 	return err;
 }

@@ -1,7 +1,6 @@
 /*
  * heap_page.c - `hindsight heap --html`: an inspector as one page that needs nothing else.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "base/bug.h"
 #include "cmd/heap.h"
 #include "cmd/heap_page.h"
+#include "cmd/moment.h"
+#include "cmd/outfile.h"
 
 extern const char heap_page_html[], heap_page_css[], heap_page_js[];
 
@@ -179,32 +180,34 @@ static struct err *recording_moment(struct page *p, uint64_t event, int n, char 
 	return NULL;
 }
 
-/* The first of "E1,E2,...", and in *rest_ret what comes behind it; 0: it is no event. */
-static uint64_t moment_first(const char *s, const char **rest_ret)
+/* The first of "E1,E2,...", and in *rest_ret what comes behind it, NULL at the end. */
+static struct err *moment_first(const char *s, const char **rest_ret, uint64_t *ret)
 {
 	size_t len = strcspn(s, ",");
-	char *end;
-	uint64_t event = strtoull(s, &end, 0);
+	struct err *err = NULL;
+	char one[32];
 
 	*rest_ret = s[len] ? s + len + 1 : NULL;
-	if (len == 4 && !strncmp(s, "exit", 4))
-		return HEAP_EXIT;
-	return end == s + len && *s != '-' ? event : 0;
+	snprintf(one, sizeof(one), "%.*s", (int)len, s);
+	if (len < sizeof(one))
+		err = moment_read("--at", one, ret);
+	if (len < sizeof(one) && !err)
+		return NULL;
+	err_free(err);
+	return err_new(ERR_USAGE, "--at takes event numbers with commas between them, the last may "
+				  "be 'exit', not '%.*s'", (int)len, s);
 }
 
 static struct err *recording_moments(struct page *p, const char *at, int n, char **text)
 {
 	const char *all = at ? at : "exit";
+	uint64_t event;
 
 	/* all are looked at before the first is gone to, which takes its time */
+	for (const char *s = all; s;)
+		TRY(moment_first(s, &s, &event));
 	for (const char *s = all; s;) {
-		if (!moment_first(s, &s))
-			return err_new(ERR_USAGE, "--at takes event numbers with commas between "
-						  "them, not '%s'", at);
-	}
-	for (const char *s = all; s;) {
-		uint64_t event = moment_first(s, &s);
-
+		TRY(moment_first(s, &s, &event));
 		TRY(recording_moment(p, event, n, text));
 	}
 	return NULL;
@@ -223,11 +226,12 @@ static const char *until(const char *page, const char *mark, FILE *out)
 
 static struct err *page_write(struct page *p, const char *title, const char *path)
 {
+	struct outfile out;
 	const char *page;
-	FILE *f = fopen(path, "we");
+	FILE *f;
 
-	if (!f)
-		return err_os(errno, "cannot write %s", path);
+	TRY(outfile_open(&out, path, 0));
+	f = out.f;
 	page = until(heap_page_html, "/*CSS*/", f);
 	fputs(heap_page_css, f);
 	page = until(page, "/*DATA*/", f);
@@ -241,7 +245,7 @@ static struct err *page_write(struct page *p, const char *title, const char *pat
 	page = until(page, "/*JS*/", f);
 	fputs(heap_page_js, f);
 	fputs(page, f);
-	return fclose(f) ? err_os(errno, "cannot write %s", path) : NULL;
+	return outfile_close(&out, NULL);
 }
 
 struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,

@@ -111,6 +111,7 @@ int main(int argc, char **argv)
 {
 	fill_standard_fds();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);	/* a file that is too large is an error like others */
 	help_last(argc, argv);
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {

@@ -15,6 +15,7 @@
 #include "analysis/jit.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/outfile.h"
 #include "cmd/profile_out.h"
 
 struct jit_cmd {
@@ -25,11 +26,11 @@ struct jit_cmd {
 };
 
 static const struct option_row jit_rows[] = {
-	{ "at", 0, "EVENT", OPTION_U64, offsetof(struct jit_cmd, at),
+	{ "at", 0, "EVENT", OPTION_COUNT, offsetof(struct jit_cmd, at),
 	  "what was there after this event (default: at the end)" },
 	{ "history", 0, NULL, OPTION_FLAG, offsetof(struct jit_cmd, history),
 	  "also what was gone by then" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct jit_cmd, pid),
+	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct jit_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct jit_cmd, json), "print one JSON object" },
 	{ "perf-map", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, perf_map),
@@ -237,28 +238,18 @@ static struct err *addresses(const struct listing *l, int argc, char **argv)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static struct err *file_close(FILE *f, const char *path)
-{
-	bool bad = ferror(f);
-	int why = errno;
-
-	bad |= fclose(f) != 0;
-	return bad ? err_os(why ? why : EIO, "cannot write %s", path) : NULL;
-}
-
 static struct err *write_perf_map(const struct listing *l, const char *path)
 {
 	size_t n;
 	const struct jit_function *f = jit_functions(l->log, &n);
-	FILE *out = fopen(path, "we");
+	struct outfile out;
 
-	if (!out)
-		return err_os(errno, "cannot write %s", path);
+	TRY(outfile_open(&out, path, 0));
 	for (size_t i = 0; i < n; i++)
 		if (is_listed(l, &f[i]))
-			fprintf(out, "%" PRIx64 " %" PRIx64 " %s\n", f[i].start,
+			fprintf(out.f, "%" PRIx64 " %" PRIx64 " %s\n", f[i].start,
 				f[i].end - f[i].start, f[i].name ? f[i].name : "?");
-	return file_close(out, path);
+	return outfile_close(&out, NULL);
 }
 
 static void put(FILE *out, uint64_t v, size_t size)
@@ -307,10 +298,11 @@ static struct err *write_jitdump(const struct listing *l, const char *path)
 {
 	size_t n;
 	const struct jit_function *f = jit_functions(l->log, &n);
-	FILE *out = fopen(path, "we");
+	struct outfile file;
+	FILE *out;
 
-	if (!out)
-		return err_os(errno, "cannot write %s", path);
+	TRY(outfile_open(&file, path, 0));
+	out = file.f;
 	put(out, 0x4A695444, 4);
 	put(out, 1, 4);
 	put(out, 40, 4);
@@ -322,7 +314,7 @@ static struct err *write_jitdump(const struct listing *l, const char *path)
 	for (size_t i = 0; i < n; i++)
 		if (is_listed(l, &f[i]) && f[i].end - f[i].start < 64 << 20)
 			dump_function(l, &f[i], i, out);
-	return file_close(out, path);
+	return outfile_close(&file, NULL);
 }
 
 static struct err *write_objects(const struct listing *l, const char *dir)
@@ -334,16 +326,14 @@ static struct err *write_objects(const struct listing *l, const char *dir)
 		return err_os(errno, "cannot make %s", dir);
 	for (size_t i = 0; i < n; i++) {
 		char path[4096];
-		FILE *out;
+		struct outfile out;
 
 		if (o[i].birth > l->event || (!l->o->history && o[i].death <= l->event))
 			continue;
 		snprintf(path, sizeof(path), "%s/jit-%" PRIu64 "-%zu.o", dir, o[i].birth, i);
-		out = fopen(path, "we");
-		if (!out)
-			return err_os(errno, "cannot write %s", path);
-		fwrite(o[i].image, 1, o[i].len, out);
-		TRY(file_close(out, path));
+		TRY(outfile_open(&out, path, 0));
+		fwrite(o[i].image, 1, o[i].len, out.f);
+		TRY(outfile_close(&out, NULL));
 	}
 	return NULL;
 }
@@ -423,7 +413,9 @@ static struct err *jit_run(const void *opts, int argc, char **argv)
 	const struct jit_options jo = {
 		.pid = (int)o->pid, .event = o->at, .quiet = o->quiet, .written = o->symbolize
 	};
+	const char *const paths[] = { o->perf_map, o->jitdump, PROFILE_OUT_PATHS(o->out) };
 	struct listing l = { .o = o };
+	bool there;
 	const char *trace = NULL;
 	struct profile *p;
 	struct err *err;
@@ -434,6 +426,7 @@ static struct err *jit_run(const void *opts, int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	TRY(outfile_check(o->json || argc, paths, sizeof(paths) / sizeof(*paths), &there));
 	TRY(profile_get(o, &p));
 	err = cmd_trace_find(trace, &dir);
 	if (!err) {

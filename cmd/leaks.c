@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
 #include "cmd/moment.h"
+#include "cmd/outfile.h"
 #include "cmd/profile_out.h"
 #include "cmd/sources.h"
 
@@ -27,7 +28,7 @@ struct leaks_cmd {
 static const struct option_row leaks_rows[] = {
 	{ "at", 0, "EVENT|exit", OPTION_STRING, offsetof(struct leaks_cmd, at),
 	  "look at the heap after this event (default: exit)" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct leaks_cmd, pid),
+	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct leaks_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct leaks_cmd, alloc),
 	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
@@ -39,9 +40,9 @@ static const struct option_row leaks_rows[] = {
 	  "list the changes of that reference count of leaked objects, in pairs" },
 	{ "refs", 0, "ADDREF,RELEASE", OPTION_STRING, offsetof(struct leaks_cmd, refs),
 	  "the same by the calls of these two functions" },
-	{ "moments", 0, "N", OPTION_U64, offsetof(struct leaks_cmd, moments),
+	{ "moments", 0, "N", OPTION_COUNT, offsetof(struct leaks_cmd, moments),
 	  "look for at most this many moments of loss, those of the biggest leaks (default 500)" },
-	{ "top", 'n', "N", OPTION_U64, offsetof(struct leaks_cmd, top),
+	{ "top", 'n', "N", OPTION_COUNT, offsetof(struct leaks_cmd, top),
 	  "print this many leaks (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct leaks_cmd, json),
 	  "print one JSON object, with all of them" },
@@ -451,7 +452,8 @@ static struct err *output(const struct leaks_cmd *c, const struct leaks *r, cons
 static struct err *leaks_run(const void *opts, int argc, char **argv)
 {
 	const struct leaks_cmd *c = opts;
-	bool shown = false;
+	const char *const paths[] = { c->html, PROFILE_OUT_PATHS(c->out) };
+	bool shown = false, there;
 	struct leaks_options o = { .pid = (int)c->pid,
 				   .moments = (unsigned)c->moments,
 				   .ctx = &shown };
@@ -461,6 +463,7 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
+	TRY(outfile_check(c->json, paths, sizeof(paths) / sizeof(*paths), &there));
 	TRY(read_at(c->at, &o.at));
 	o.alloc = c->alloc.value;
 	o.allocs = c->alloc.n;

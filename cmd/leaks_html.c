@@ -3,7 +3,6 @@
  *
  * The data are the JSON of --json, in a script element; a little script of ours draws them.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "analysis/output/output.h"
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
+#include "cmd/outfile.h"
 
 static const char head[] =
 	"<!doctype html><meta charset=utf-8><title>hindsight leaks</title>\n"
@@ -25,7 +25,7 @@ static const char head[] =
 	"<script type=application/json id=data>\n";
 
 static const char tail[] =
-	"\n</script><script>\n"
+	"\n</script><script>{\n"	/* a block: window.top is taken */
 	"const d=JSON.parse(document.getElementById('data').textContent),$=(t,x,p)=>{const e=document.createElement(t);"
 	"if(x!==undefined)e.textContent=x;if(p)p.append(e);return e};\n"
 	"const fmt=n=>n.toLocaleString('en'),fr=f=>(f.function||'?')+(f.file?' at '+f.file.split('/').pop()+':'+f.line:f.module?"
@@ -50,7 +50,7 @@ static const char tail[] =
 	"g('rect',{x:0,y:y,width:w,height:18,fill:c},n);g('rect',{x:w,y:y,width:o,height:18,fill:c,opacity:.4},n);"
 	"g('text',{x:w+o+8,y:y+13,fill:'currentColor'},n).textContent=l.kind+' '+fmt(l.bytes+l.owned_bytes)+' bytes: '+(f?fr(f):'')+"
 	"(l.lost_at&&l.lost_at.stack[0]?' \\u2192 '+l.lost_at.how+' '+fr(l.lost_at.stack[0]):'')+(l.holders[0]?' \\u2190 '+l.holders[0].name:'');\n"
-	"n.onclick=()=>{const e=document.getElementById('l'+i);e.open=true;e.scrollIntoView()}});\n"
+	"n.onclick=()=>{const e=document.getElementById('l'+i);e.open=true;e.scrollIntoView()}})}\n"
 	"</script>\n";
 
 /* A page in the page: as the value of an attribute. */
@@ -86,12 +86,12 @@ struct err *leaks_html(const struct leaks *r, const char *dir, const char *path)
 {
 	json_t *o = leaks_json(r, dir);
 	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-	FILE *f = text ? fopen(path, "we") : NULL;
-	struct err *err = NULL;
+	struct outfile out;
+	struct err *err = text ? outfile_open(&out, path, 0) : &err_nomem;
 
-	if (!f) {
-		err = text ? err_os(errno, "cannot write %s", path) : &err_nomem;
-	} else {
+	if (!err) {
+		FILE *f = out.f;
+
 		fputs(head, f);
 		/* "</script>" in a name must not end the element */
 		for (const char *p = text; *p; p++) {
@@ -101,9 +101,7 @@ struct err *leaks_html(const struct leaks *r, const char *dir, const char *path)
 				fputc(*p, f);
 		}
 		fputs(tail, f);
-		err = r->n ? flame(r, dir, f) : NULL;
-		if (fclose(f) && !err)
-			err = err_os(errno, "cannot write %s", path);
+		err = outfile_close(&out, r->n ? flame(r, dir, f) : NULL);
 	}
 	free(text);
 	json_decref(o);

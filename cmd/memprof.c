@@ -17,6 +17,7 @@
 #include "analysis/output/output.h"
 #include "cmd/memprof.h"
 #include "cmd/moment.h"
+#include "cmd/outfile.h"
 #include "cmd/profile_out.h"
 #include "cmd/sources.h"
 
@@ -34,7 +35,7 @@ static const struct option_row memprof_rows[] = {
 	  "what is alive after this event (default: exit)" },
 	{ "from", 0, "EVENT", OPTION_U64, offsetof(struct memprof_cmd, from),
 	  "only what was allocated after this event" },
-	{ "to", 0, "EVENT", OPTION_U64, offsetof(struct memprof_cmd, to),
+	{ "to", 0, "EVENT", OPTION_COUNT, offsetof(struct memprof_cmd, to),
 	  "and up to this one; the same as --at" },
 	{ "diff", 0, "E1,E2", OPTION_STRING, offsetof(struct memprof_cmd, diff),
 	  "what is alive after event E2 more, or less, than after E1" },
@@ -54,15 +55,15 @@ static const struct option_row memprof_rows[] = {
 	  "in that report KiB and MiB" },
 	{ "list", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, list),
 	  "print every event: EVENT THREAD alloc|realloc|free, old address and size, new ones, place" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct memprof_cmd, pid),
+	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct memprof_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct memprof_cmd, alloc),
 	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
 	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct memprof_cmd, free),
 	  "FN frees what argument ARG points to (default 1)" },
-	{ "churn", 0, "N", OPTION_U64, offsetof(struct memprof_cmd, churn),
+	{ "churn", 0, "N", OPTION_COUNT, offsetof(struct memprof_cmd, churn),
 	  "blocks that live for fewer than N allocations and frees are churn (default 100)" },
-	{ "top", 'n', "N", OPTION_U64, offsetof(struct memprof_cmd, top),
+	{ "top", 'n', "N", OPTION_COUNT, offsetof(struct memprof_cmd, top),
 	  "print this many places (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, json),
 	  "print one JSON object, with all of them" },
@@ -118,15 +119,24 @@ static void view_fill(const struct memprof_cmd *c, const struct span *span, stru
 
 /* ---- output -------------------- */
 
+/* *there_ret: a form goes to standard output, where the report is not printed then. */
+static struct err *check_files(const struct memprof_cmd *c, bool *there_ret)
+{
+	const char *const paths[] = { c->html, c->ljm, c->speedscope, PROFILE_OUT_PATHS(c->out) };
+	bool text = c->json || c->list || c->report || c->leak_only || c->leaks;
+
+	return outfile_check(text, paths, sizeof(paths) / sizeof(*paths), there_ret);
+}
+
 static struct err *speedscope(const struct memprof_cmd *c, const struct profile *p,
 			      const char *title)
 {
+	struct outfile f;
 	unsigned type;
-	FILE *f;
 
 	TRY(profile_type_find(p, c->out.value, &type));
-	TRY(profile_out_open(c->speedscope, &f));
-	return profile_out_close(f, c->speedscope, profile_write_speedscope(p, type, title, f));
+	TRY(outfile_open(&f, c->speedscope, 0));
+	return outfile_close(&f, profile_write_speedscope(p, type, title, f.f));
 }
 
 static struct err *files(const struct memprof_cmd *c, const struct memprof_view *v)
@@ -137,13 +147,10 @@ static struct err *files(const struct memprof_cmd *c, const struct memprof_view 
 	if (c->html)
 		TRY(memprof_html(v, c->html));
 	if (c->ljm) {
-		FILE *f = fopen(c->ljm, "we");
+		struct outfile f;
 
-		if (!f)
-			return err_os(errno, "cannot write %s", c->ljm);
-		TRY(alloc_ljm_write(v->l, &v->q, f));
-		if (fclose(f))
-			return err_os(errno, "cannot write %s", c->ljm);
+		TRY(outfile_open(&f, c->ljm, 0));
+		TRY(outfile_close(&f, alloc_ljm_write(v->l, &v->q, f.f)));
 	}
 	if (!profile_out_any(&c->out) && !c->speedscope)
 		return NULL;
@@ -168,12 +175,17 @@ static struct err *text(const struct memprof_cmd *c, const struct memprof_view *
 
 static struct err *output(const struct memprof_cmd *c, const struct memprof_view *v)
 {
+	bool there;
+
+	TRY(check_files(c, &there));
 	TRY(files(c, v));
+	if (there)
+		return NULL;
 	if (c->json)
 		return json_print(memprof_json(v), true);
 	if (c->list)
 		memprof_list(v);
-	else if (c->report || c->leak_only || c->leaks || (!v->l->moments && !c->by))
+	else if (c->report || c->leak_only || c->leaks || (c->read && !v->l->moments && !c->by))
 		return alloc_report_print(v->l, &v->q,
 					  &(struct alloc_report){ c->leak_only || c->leaks,
 								  c->human, c->top },
@@ -259,7 +271,9 @@ static struct err *from_file(const struct memprof_cmd *c)
 static struct err *memprof_run(const void *opts, int argc, char **argv)
 {
 	const struct memprof_cmd *c = opts;
+	bool there;
 
+	TRY(check_files(c, &there));
 	if (c->read && argc)
 		return err_new(ERR_USAGE, "--read=%s and a trace: one of them", c->read);
 	if (c->read)

@@ -4,12 +4,12 @@
  * The page is cmd/pages/memprof.html; its data are those of --json by stack, with a curve for each
  * stack that matters.
  */
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/memprof.h"
+#include "cmd/outfile.h"
 
 extern const char memprof_page[], memprof_page_end[];
 
@@ -21,10 +21,10 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 	struct memprof_view view = *v;
 	size_t len = (size_t)(memprof_page_end - memprof_page);
 	const char *at = memmem(memprof_page, len, mark, sizeof(mark) - 1);
-	struct err *err = NULL;
+	struct outfile out;
+	struct err *err;
 	json_t *o;
 	char *text;
-	FILE *f;
 
 	view.q.by = ALLOC_BY_STACK;
 	view.q.points = POINTS;
@@ -36,10 +36,10 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 	json_decref(o);
 	if (!text || !at)
 		return &err_nomem;
-	f = fopen(path, "we");
-	if (!f) {
-		err = err_os(errno, "cannot write %s", path);
-	} else {
+	err = outfile_open(&out, path, 0);
+	if (!err) {
+		FILE *f = out.f;
+
 		fwrite(memprof_page, 1, (size_t)(at - memprof_page), f);
 		/* "</script>" in a name must not end the element */
 		for (const char *p = text; *p;) {
@@ -54,8 +54,7 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 		}
 		at += sizeof(mark) - 1;
 		fwrite(at, 1, (size_t)(memprof_page_end - at), f);
-		if (fclose(f))
-			err = err_os(errno, "cannot write %s", path);
+		err = outfile_close(&out, NULL);
 	}
 	free(text);
 	return err;

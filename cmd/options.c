@@ -114,11 +114,41 @@ static bool store_choice(int *choice, const char *words, const char *value)
 	return false;
 }
 
+static struct err *store_list(struct option_list *list, const char *value)
+{
+	const char **more;
+
+	if (list->n == list->room) {
+		more = reallocarray(list->value, 2 * (size_t)list->room + 16, sizeof(*more));
+		if (!more)
+			return &err_nomem;
+		list->value = more;
+		list->room = 2 * list->room + 16;
+	}
+	list->value[list->n++] = value;
+	return NULL;
+}
+
+static struct err *store_count(const struct option_set *set, const struct option_row *row,
+			       uint64_t *to, const char *value)
+{
+	const char *text = value;
+
+	if (!take_u64(&value, to) || *value || !*to)
+		return err_new(ERR_USAGE, "--%s takes %s, a number from 1 on, not '%s': see "
+			       "'%s --help'", row->name, row->arg, text, set->prog);
+	if (*to > INT32_MAX && (!strcmp(row->arg, "PID") || !strcmp(row->arg, "TID")))
+		return err_new(ERR_USAGE, "--%s=%s: no process or thread has such a number",
+			       row->name, text);
+	if (*to > UINT32_MAX && !strcmp(row->arg, "N"))
+		*to = UINT32_MAX;	/* how many: that is all of them */
+	return NULL;
+}
+
 static struct err *store(const struct option_set *set, const struct option_row *row, void *opts,
 			 const char *value)
 {
 	char *to = (char *)opts + row->at;
-	struct option_list *list;
 	bool ok = true;
 
 	switch (row->store) {
@@ -126,18 +156,19 @@ static struct err *store(const struct option_set *set, const struct option_row *
 		*(bool *)(void *)to = true;
 		break;
 	case OPTION_STRING:
+		if (!*value)
+			return err_new(ERR_USAGE, "--%s takes %s, and nothing was given: see "
+				       "'%s --help'", row->name, row->arg, set->prog);
 		*(const char **)(void *)to = value;
 		break;
 	case OPTION_LIST:
-		list = (struct option_list *)(void *)to;
-		if (list->n == OPTION_LIST_MAX)
-			return err_new(ERR_USAGE, "more than %d --%s options: give fewer",
-				       OPTION_LIST_MAX, row->name);
-		list->value[list->n++] = value;
+		TRY(store_list((struct option_list *)(void *)to, value));
 		break;
 	case OPTION_U64:
 		ok = take_u64(&value, (uint64_t *)(void *)to) && !*value;
 		break;
+	case OPTION_COUNT:
+		return store_count(set, row, (uint64_t *)(void *)to, value);
 	case OPTION_SIZE:
 		ok = store_size((uint64_t *)(void *)to, value);
 		break;

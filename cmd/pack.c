@@ -19,8 +19,8 @@
  *
  *	at 32 + T: the members in the table's order, without gaps, to the end of the file
  *
- * All numbers are little-endian.  The header is written last, so what a killed pack left behind is
- * no pack.  `meta` is the last member, so what a killed unpack left behind is no trace.
+ * All numbers are little-endian.  The header is written last, and the file gets its name when it is
+ * whole.  `meta` is the last member, so what a killed unpack left behind is no trace.
  *
  * A pack may come from a stranger.  A member's name is one or two components of harmless letters,
  * the first of two being "files"; files are created with O_EXCL in directories that we made; no
@@ -43,6 +43,7 @@
 
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/outfile.h"
 #include "cmd/sources.h"
 #include "cmd/sparse.h"
 
@@ -61,6 +62,7 @@ struct member {
 struct pack {
 	const char *path;		/* of the packed file, for messages */
 	int file, dir;			/* the packed file; the trace directory */
+	struct outfile target;		/* when packing, the file's */
 	struct member *member;
 	size_t n, max;
 	unsigned sources;		/* paths of sources and debug files that went along */
@@ -397,15 +399,10 @@ static struct err *pack_trace(const char *dir, const char *path, bool sources, s
 	p->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return err_os(errno, "cannot open %s", dir);
-	p->file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (p->file < 0 && errno == EEXIST)
-		return err_new(ERR_USAGE, "%s exists: remove it, or name another file with -o",
-			       path);
-	if (p->file < 0)
-		return err_os(errno, "cannot create %s", path);
-	err = pack_all(p, dir, sources);
-	if (err)
-		unlink(path);
+	TRY(outfile_open(&p->target, path, OUTFILE_NEW | OUTFILE_SEEKS));
+	p->file = fileno(p->target.f);
+	err = outfile_close(&p->target, pack_all(p, dir, sources));
+	p->file = -1;			/* it is closed */
 	return err;
 }
 
@@ -735,15 +732,17 @@ static struct err *pack_run(const void *opts, int argc, char **argv)
 	const struct pack_options *o = opts;
 	struct pack *p = NULL;
 	char *dir, *path = NULL;
+	bool there = false;
 	struct err *err;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one trace at a time: '%s' is one too many", argv[1]);
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
-	err = o->output ? NULL : other_name(dir, ".hst", false, &path);
+	err = o->output ? outfile_check(o->json, &o->output, 1, &there)
+			: other_name(dir, ".hst", false, &path);
 	if (!err)
 		err = pack_trace(dir, o->output ? o->output : path, o->sources, &p);
-	if (!err)
+	if (!err && !there)
 		err = report(p, dir, true, o->json);
 	pack_destroy(p);
 	free(path);

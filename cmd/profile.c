@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/outfile.h"
 #include "cmd/profile.h"
 #include "cmd/profile_out.h"
 #include "cmd/sources.h"
@@ -31,14 +32,14 @@ static const char *const vm_word[] = { "auto", "none", "luajit", "lua", "python"
 
 #define AT(field) offsetof(struct profile_cmd, field)
 static const struct option_row profile_rows[] = {
-	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "of this process (default: the first)" },
+	{ "pid", 'p', "PID", OPTION_COUNT, AT(pid), "of this process (default: the first)" },
 	{ "all", 'a', NULL, OPTION_FLAG, AT(all), "of all processes" },
-	{ "rate", 'r', "HZ", OPTION_U64, AT(rate),
+	{ "rate", 'r', "HZ", OPTION_COUNT, AT(rate),
 	  "samples in a second of processor time, in each pass (default 1000)" },
-	{ "passes", 'n', "N", OPTION_U64, AT(passes),
+	{ "passes", 'n', "N", OPTION_COUNT, AT(passes),
 	  "replay so many times, and look at other moments each time (default: one for each processor)" },
 	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
-	{ "to", 0, "EVENT", OPTION_U64, AT(to), "up to this event" },
+	{ "to", 0, "EVENT", OPTION_COUNT, AT(to), "up to this event" },
 	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
 	{ "vm", 0, VM_WORDS, OPTION_CHOICE, AT(vm),
 	  "show functions of Lua, Python, JavaScript (auto), of one of them only, or the interpreter's own" },
@@ -47,7 +48,7 @@ static const struct option_row profile_rows[] = {
 	{ "diff", 0, "A-B:C-D|TRACE", OPTION_STRING, AT(diff),
 	  "what has changed from events A to B, or from TRACE, to C to D, or to this one" },
 	{ "by", 0, "usual|" CPUPROF_BY_WORDS, OPTION_CHOICE, AT(by), "one table, of these" },
-	{ "top", 0, "N", OPTION_U64, AT(top), "print this many rows of a table (default 20)" },
+	{ "top", 0, "N", OPTION_COUNT, AT(top), "print this many rows of a table (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, AT(json), "print one JSON object, with all of it" },
 	{ "read", 0, "FILE", OPTION_STRING, AT(read),
 	  "of samples in this file: sysprof (Tarantool), vmprofile (RaptorJIT)" },
@@ -71,6 +72,11 @@ enum { RATE_MAX = 100000, PASSES_MAX = 1000, TOP = 20 };
 
 static struct err *check(const struct profile_cmd *c)
 {
+	const char *const paths[] = { c->sysprof, c->speedscope, c->html,
+				      PROFILE_OUT_PATHS(c->out) };
+	bool there;
+
+	TRY(outfile_check(c->json, paths, sizeof(paths) / sizeof(*paths), &there));
 	if (c->pid && c->all)
 		return err_new(ERR_USAGE, "-p and --all: one of them");
 	if (c->pid > INT32_MAX)
@@ -213,12 +219,12 @@ static struct err *write_sysprof(const struct cpuprof *p, const struct sysprof *
 				 const char *path)
 {
 	struct sysprof *made = log ? NULL : sysprof_create(p);
-	FILE *f;
-	struct err *err = profile_out_open(path, &f);
+	struct outfile f;
+	struct err *err = outfile_open(&f, path, 0);
 
 	if (!err) {
-		sysprof_write(log ? log : made, f);
-		err = profile_out_close(f, path, NULL);
+		sysprof_write(log ? log : made, f.f);
+		err = outfile_close(&f, NULL);
 	}
 	sysprof_destroy(made);
 	return err;
@@ -226,11 +232,11 @@ static struct err *write_sysprof(const struct cpuprof *p, const struct sysprof *
 
 static struct err *write_speedscope(const struct cpuprof *p, const char *name, const char *path)
 {
-	FILE *f;
+	struct outfile f;
 
-	TRY(profile_out_open(path, &f));
-	cpuprof_write_speedscope(p, name, f);
-	return profile_out_close(f, path, NULL);
+	TRY(outfile_open(&f, path, 0));
+	cpuprof_write_speedscope(p, name, f.f);
+	return outfile_close(&f, NULL);
 }
 
 /*
@@ -270,21 +276,21 @@ static char *page_source(void *ctx, const char *path)
 static struct err *write_html(const struct cpuprof *p, const char *dir, bool trace,
 			      const char *path)
 {
-	FILE *f;
+	struct outfile f;
 
-	TRY(profile_out_open(path, &f));
-	cpuprof_write_html(p, dir, page_source, trace ? (void *)(uintptr_t)dir : NULL, f);
-	return profile_out_close(f, path, NULL);
+	TRY(outfile_open(&f, path, 0));
+	cpuprof_write_html(p, dir, page_source, trace ? (void *)(uintptr_t)dir : NULL, f.f);
+	return outfile_close(&f, NULL);
 }
 
 /* The peer's form of its own files. */
 static struct err *write_report(const struct sysprof *log, const char *path)
 {
-	FILE *f;
+	struct outfile f;
 
-	TRY(profile_out_open(path, &f));
-	sysprof_report(log, f);
-	return profile_out_close(f, path, NULL);
+	TRY(outfile_open(&f, path, 0));
+	sysprof_report(log, f.f);
+	return outfile_close(&f, NULL);
 }
 
 static struct err *output(const struct profile_cmd *c, const struct cpuprof *p,

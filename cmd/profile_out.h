@@ -21,10 +21,8 @@ struct profile_out {
 	{ "dot", 0, "FILE", OPTION_STRING, offsetof(struct type, field.dot), "write the call graph for graphviz" }, \
 	{ "value", 0, "NAME", OPTION_STRING, offsetof(struct type, field.value), "which column of values to draw" }
 
-/* "-" = stdout */
-struct err *profile_out_open(const char *path, FILE **ret) __must_check;
-/* Takes err, which comes first. */
-struct err *profile_out_close(FILE *f, const char *path, struct err *err) __must_check;
+/* The paths of its forms, for outfile_check(); some are NULL. */
+#define PROFILE_OUT_PATHS(o) (o).pprof, (o).collapsed, (o).svg, (o).flame, (o).dot
 bool profile_out_any(const struct profile_out *o);
 /* Writes what was asked for. */
 struct err *profile_out_write(const struct profile *p, const struct profile_out *o,

@@ -50,7 +50,7 @@ static const struct option_row rec_rows[] = {
 	  "schedule threads at random, to make rare races happen" },
 	{ "seed", 0, "N", OPTION_U64, AT(seed),
 	  "with --chaos: where its choices begin (default: another each time)" },
-	{ "num-cores", 0, "N", OPTION_U64, AT(num_cores),
+	{ "num-cores", 0, "N", OPTION_COUNT, AT(num_cores),
 	  "let the program see N processors (default 1, with --chaos any number; up to 64)" },
 	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all),
 	  "record sums of all memory at every event" },

@@ -1,6 +1,7 @@
 /*
  * replay.c - replay [options] [TRACE]
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -115,6 +116,7 @@ int main(int argc, char **argv)
 		err = completion_run(&(struct completion){ "replay", sets, 1, false }, argv[1]);
 		return err ? cmd_fail("replay", err) : 0;
 	}
+	signal(SIGXFSZ, SIG_IGN);	/* a file that is too large is an error like others */
 	gdb_habits(argc, argv);
 	err = options_parse(&replay_set, &o, &argc, &argv);
 

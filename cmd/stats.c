@@ -27,7 +27,7 @@ struct stats_options {
 };
 
 static const struct option_row stats_rows[] = {
-	{ "top", 'n', "N", OPTION_U64, offsetof(struct stats_options, top),
+	{ "top", 'n', "N", OPTION_COUNT, offsetof(struct stats_options, top),
 	  "lines in each list of the biggest (default 10)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct stats_options, json),
 	  "print one JSON object, with all of every list" },

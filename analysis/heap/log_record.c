@@ -15,9 +15,13 @@
 
 #include "analysis/heap/log_internal.h"
 #include "analysis/program.h"
+#include "base/alloc.h"
 #include "base/bug.h"
 
-enum { TEXT = 256, ATTRIBUTES = 32 };
+enum {
+	TEXT = 256, ATTRIBUTES = 32, ONS_MAX = 64,
+	ELEMENTS_MAX = 1 << 20, BYTES_MAX = 64 << 20,	/* of a --memory, each time */
+};
 
 /* ---- what symbols and replay ask -------------------- */
 
@@ -212,6 +216,25 @@ static uint64_t count_of(struct logging *g, struct scope *s, const char *text)
 	return 0;
 }
 
+/* All of it that is there, not only a piece. */
+static void elements_log(struct logging *g, const char *hint, uint64_t addr, uint64_t len)
+{
+	unsigned char *buf;
+	size_t n;
+
+	if (len <= LOG_PIECE) {
+		logging_memory(g, hint, addr, len);
+		return;
+	}
+	buf = alloc_zeroed(len, 1, "elements to log");
+	n = replay_memory(g->r, g->tid, addr, buf, len);
+	if (n) {
+		audit_write_memory(g->out, hint, addr, buf, n);
+		g->ret->memories++;
+	}
+	free(buf);
+}
+
 static void memory_log(struct logging *g, struct scope *s, const char *text)
 {
 	const struct symbols_type *t = NULL;
@@ -245,11 +268,16 @@ static void memory_log(struct logging *g, struct scope *s, const char *text)
 	}
 	if (rest)
 		n = count_of(g, s, rest);
+	if (n > ELEMENTS_MAX || n > BYTES_MAX / one) {
+		failed(g, err_new(ERR_USAGE, "%s: %" PRIu64 " elements of %" PRIu64 " bytes: at most "
+				  "%d, and %d MB, are logged at a time", text, n, one, ELEMENTS_MAX,
+				  BYTES_MAX >> 20));
+		return;
+	}
 	name = !strncmp(type, "struct ", 7) ? type + 7 : type;
 	snprintf(hint, sizeof(hint), "%s%s", name, rest ? "[]" : "");
-	n = n > LOG_PIECE / one ? LOG_PIECE / one : n;
 	if (addr && n)
-		logging_memory(g, hint, addr, n * one);
+		elements_log(g, hint, addr, n * one);
 }
 
 static void on_log(struct logging *g, struct scope *s, const char *text)
@@ -444,26 +472,65 @@ static struct err *check(struct logging *g)
 	return NULL;
 }
 
-/* "EXPR:TYPE[:N]", "FUNCTION[:NAME=EXPR]..." */
+/* "EXPR:TYPE[:N]" */
+static struct err *memory_check(const char *memory)
+{
+	char text[TEXT], *end;
+	const char *rest;
+	long long n;
+
+	if (!part(memory, text, sizeof(text), &rest) ||
+	    (rest && !part(rest, text, sizeof(text), &rest)) || (rest && !*rest))
+		return err_new(ERR_USAGE, "--memory takes EXPR:TYPE[:N], not '%s'", memory);
+	if (!rest)
+		return NULL;
+	n = strtoll(rest, &end, 0);
+	if (!*end && (n < 1 || n > ELEMENTS_MAX))
+		return err_new(ERR_USAGE, "--memory=%s: %s elements: give 1 to %d", memory, rest,
+			       ELEMENTS_MAX);
+	return NULL;
+}
+
+/* "FUNCTION[:NAME=EXPR]..." */
+static struct err *on_check(const char *on)
+{
+	static const char *const own[] = { "type", "event", "nanotime" };
+	char text[ATTRIBUTES][TEXT], name[TEXT];
+	const char *rest;
+	bool good = part(on, name, sizeof(name), &rest);
+
+	for (unsigned n = 0; good && rest; n++) {
+		if (n == ATTRIBUTES)
+			return err_new(ERR_USAGE, "--on=%s: an event has at most %d attributes",
+				       name, ATTRIBUTES);
+		good = part(rest, text[n], TEXT, &rest) && strchr(text[n], '=') > text[n];
+		if (!good)
+			break;
+		*strchr(text[n], '=') = '\0';
+		for (unsigned i = 0; i < sizeof(own) / sizeof(*own); i++) {
+			if (!strcmp(text[n], own[i]))
+				return err_new(ERR_USAGE, "--on=%s: events of a log have a %s of "
+					       "their own: give the attribute another name", on,
+					       own[i]);
+		}
+		for (unsigned i = 0; i < n; i++) {
+			if (!strcmp(text[n], text[i]))
+				return err_new(ERR_USAGE, "--on=%s: %s is given twice: give one of "
+					       "them another name", on, text[n]);
+		}
+	}
+	return good ? NULL
+		    : err_new(ERR_USAGE, "--on takes FUNCTION[:NAME=EXPR]..., not '%s'", on);
+}
+
 static struct err *options_check(const struct heap_logging *o)
 {
-	char text[TEXT];
-	const char *rest;
-
-	for (unsigned i = 0; i < o->memories; i++) {
-		if (!part(o->memory[i], text, sizeof(text), &rest))
-			return err_new(ERR_USAGE, "--memory takes EXPR:TYPE[:N], not '%s'",
-				       o->memory[i]);
-	}
-	for (unsigned i = 0; i < o->ons; i++) {
-		bool good = part(o->on[i], text, sizeof(text), &rest);
-
-		while (good && rest)
-			good = part(rest, text, sizeof(text), &rest) && strchr(text, '=') > text;
-		if (!good)
-			return err_new(ERR_USAGE, "--on takes FUNCTION[:NAME=EXPR]..., not '%s'",
-				       o->on[i]);
-	}
+	for (unsigned i = 0; i < o->memories; i++)
+		TRY(memory_check(o->memory[i]));
+	if (o->ons > ONS_MAX)
+		return err_new(ERR_USAGE, "--on: at most %d functions", ONS_MAX);
+	for (unsigned i = 0; i < o->ons; i++)
+		TRY(on_check(o->on[i]));
 	if (!o->ons && !o->preset)
 		return err_new(ERR_USAGE, "--log needs --on=FUNCTION or --preset");
 	return NULL;

@@ -49,10 +49,10 @@ refused() {
 	[ $? = 125 ] && [ "$(wc -l <err)" = 1 ] || fail "$*: $(cat err)"
 }
 refused --log=x; refused --log=x --on=nothing; refused --log=x --on=push:v; refused --log=x --on=push::; refused --on=push; refused --log=/nonexistent/x --on=push
-refused --log=x --on=push --memory=; refused --log=x --preset=luajit; refused --log=x --preset=perl
+refused --log=x --on=push --memory=; refused --log=x --on=push --memory=0x10:int:99999999999999; refused --log=x --preset=luajit; refused --log=x --preset=perl
 [ ! -c /dev/full ] || refused --log=/dev/full --on=push
 # What has no value is left out, and told in one line.
-for bad in 'nothing:int' 'head->next->next->next->next->nothing:int' 'head:struct nothing' '*****head:int' 'head->:int' '((((((:int' 'numbers:int:nothing' '0x10:int:99999999999999'; do
+for bad in 'nothing:int' 'head->next->next->next->next->nothing:int' 'head:struct nothing' '*****head:int' 'head->:int' '((((((:int' 'numbers:int:nothing'; do
 	h --log=x --on=push --memory="$bad" t
 	[ "$(wc -l <err)" -le 1 ] || fail "$bad: $(cat err)"
 	h --read=x >listing; grep -q "^50 .*('event', 'push')" listing || fail "$bad: $(cat listing)"
