@@ -13,10 +13,17 @@ struct memprof_view {
 	bool compare;
 	bool share_frames;		/* of JSON: stacks have numbers of frames, told once */
 	uint64_t top;
+	size_t sites_max;		/* of JSON: no more places; 0 = all */
 	const char *source;		/* the trace, or the file that was read */
 };
 
 void memprof_text(const struct memprof_view *v);
+/*
+ * Of each group of now the one that was it before, number + 1, or 0: stacks have numbers, all else
+ * has names, which are interned.  The caller frees it.
+ */
+uint32_t *memprof_match(const struct memprof_view *v, const struct alloc_totals *now,
+			const struct alloc_totals *was);
 void memprof_list(const struct memprof_view *v);
 struct json_t *memprof_json(const struct memprof_view *v);
 struct err *memprof_html(const struct memprof_view *v, const char *path) __must_check;

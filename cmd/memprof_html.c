@@ -13,7 +13,7 @@
 
 extern const char memprof_page[], memprof_page_end[];
 
-enum { POINTS = 300, OWNERS = 300 };
+enum { POINTS = 300, OWNERS = 300, SITES_MAX = 20000 };
 
 struct err *memprof_html(const struct memprof_view *v, const char *path)
 {
@@ -31,6 +31,7 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 	view.q.owners = OWNERS;
 	view.compare = false;
 	view.share_frames = true;
+	view.sites_max = SITES_MAX;
 	o = memprof_json(&view);
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);

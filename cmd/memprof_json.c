@@ -162,7 +162,6 @@ static json_t *json_curve(const struct memprof_view *v, const struct alloc_total
 	json_t *o = json_object(), *at = json_array(), *all = json_array(), *owners = json_array(),
 	       *when = json_array();
 
-	(void)v;
 	for (unsigned i = 0; i < t->points; i++) {
 		json_array_append_new(at, json_count(t->point[i]));
 		json_array_append_new(when, json_count(t->point_event[i]));
@@ -171,6 +170,11 @@ static json_t *json_curve(const struct memprof_view *v, const struct alloc_total
 	for (unsigned k = 0; k < t->owners; k++) {
 		json_t *one = json_object(), *bytes = json_array();
 
+		if (v->sites_max && t->owner[k] >= v->sites_max) {	/* it is not there */
+			json_decref(one);
+			json_decref(bytes);
+			continue;
+		}
 		for (unsigned i = 0; i < t->points; i++)
 			json_array_append_new(
 				bytes, json_count(t->curve[(size_t)i * (t->owners + 1) + k + 1]));
@@ -188,20 +192,18 @@ static json_t *json_curve(const struct memprof_view *v, const struct alloc_total
 static void set_before(json_t *sites, const struct memprof_view *v, const struct alloc_totals *now)
 {
 	struct alloc_totals was;
+	uint32_t *match;
 
 	err_free(alloc_totals_make(v->l, &v->before, &was));
-	for (size_t i = 0; i < now->n; i++) {
-		const struct alloc_group *g = &now->group[i], *w = NULL;
+	match = memprof_match(v, now, &was);
+	for (size_t i = 0; i < json_array_size(sites); i++) {
+		const struct alloc_group *w = match[i] ? &was.group[match[i] - 1] : NULL;
 		json_t *o = json_array_get(sites, i);
 
-		for (size_t k = 0; k < was.n && !w; k++) {
-			if (was.group[k].name == g->name &&
-			    (v->q.by != ALLOC_BY_STACK || was.group[k].stack == g->stack))
-				w = &was.group[k];
-		}
 		json_object_set_new(o, "live_blocks_before", json_count(w ? w->live : 0));
 		json_object_set_new(o, "live_bytes_before", json_count(w ? w->live_bytes : 0));
 	}
+	free(match);
 	alloc_totals_free(&was);
 }
 
@@ -213,7 +215,7 @@ struct json_t *memprof_json(const struct memprof_view *v)
 	struct alloc_totals t;
 
 	err_free(alloc_totals_make(v->l, &v->q, &t));
-	for (size_t i = 0; i < t.n; i++)
+	for (size_t i = 0; i < t.n && (!v->sites_max || i < v->sites_max); i++)
 		json_array_append_new(sites, json_group(v, &t.group[i], &frames));
 	if (frames.list)
 		json_object_set_new(o, "frames", frames.list);
@@ -235,10 +237,13 @@ struct json_t *memprof_json(const struct memprof_view *v)
 	}
 	json_object_set_new(o, "source", json_text(v->source, strlen(v->source)));
 	json_object_set_new(o, "end_event", json_count(v->l->end_event));
+	json_object_set_new(o, "recorded", json_boolean(v->l->moments != 0));
 	json_object_set_new(o, "pid", json_integer(v->l->pid));
 	json_object_set_new(o, "total", all);
 	json_object_set_new(o, "sizes", sizes);
 	json_object_set_new(o, "sites", sites);
+	if (v->sites_max)
+		json_object_set_new(o, "sites_left_out", json_count(t.n - json_array_size(sites)));
 	json_object_set_new(o, "curve", json_curve(v, &t));
 	json_object_set_new(o, "incomplete_stacks", json_count(v->l->lost));
 	if (v->l->missing)

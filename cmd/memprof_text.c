@@ -2,8 +2,10 @@
  * memprof_text.c - `hindsight memprof` for people: the peer's report, and what it does not have.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cmd/memprof.h"
 
 static const char *number(char buf[32], uint64_t n)
@@ -112,24 +114,71 @@ static void text_sizes(const struct alloc_totals *t)
 	putchar('\n');
 }
 
+static const struct alloc_totals *sort_totals;
+
+static int by_name(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)sort_totals->group[*(const uint32_t *)a].name,
+		  y = (uintptr_t)sort_totals->group[*(const uint32_t *)b].name;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t name_find(const uint32_t *order, const struct alloc_totals *t, const char *name)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if ((uintptr_t)t->group[order[mid]].name < (uintptr_t)name)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->n && t->group[order[lo]].name == name ? order[lo] + 1 : 0;
+}
+
+uint32_t *memprof_match(const struct memprof_view *v, const struct alloc_totals *now,
+			const struct alloc_totals *was)
+{
+	bool stacks = v->q.by == ALLOC_BY_STACK;
+	size_t n = stacks ? v->l->stacks : was->n;
+	uint32_t *ret = alloc_zeroed(now->n + 1, sizeof(*ret), "totals"),
+		 *of = alloc_zeroed(n + 1, sizeof(*of), "totals");
+
+	for (uint32_t i = 0; i < was->n; i++) {
+		if (stacks)
+			of[was->group[i].stack] = i + 1;
+		else
+			of[i] = i;
+	}
+	sort_totals = was;
+	if (!stacks)
+		qsort(of, was->n, sizeof(*of), by_name);
+	for (size_t i = 0; i < now->n; i++)
+		ret[i] = stacks ? of[now->group[i].stack]
+				: name_find(of, was, now->group[i].name);
+	free(of);
+	return ret;
+}
+
 static void text_compare(const struct memprof_view *v)
 {
 	struct alloc_totals now, was;
+	uint32_t *match;
 	char a[32], b[32];
 	int64_t sum = 0;
 
 	err_free(alloc_totals_make(v->l, &v->q, &now));
 	err_free(alloc_totals_make(v->l, &v->before, &was));
+	match = memprof_match(v, &now, &was);
 	printf("%14s %10s %14s  what grew or shrank\n", "bytes more", "blocks", "live bytes");
 	for (size_t i = 0, n = 0; i < now.n; i++) {
-		const struct alloc_group *g = &now.group[i], *w = NULL;
+		const struct alloc_group *g = &now.group[i],
+					 *w = match[i] ? &was.group[match[i] - 1] : NULL;
 		int64_t more, blocks;
 
-		for (size_t k = 0; k < was.n && !w; k++) {
-			if (was.group[k].name == g->name &&
-			    (v->q.by != ALLOC_BY_STACK || was.group[k].stack == g->stack))
-				w = &was.group[k];
-		}
 		more = (int64_t)(g->live_bytes - (w ? w->live_bytes : 0));
 		blocks = (int64_t)(g->live - (w ? w->live : 0));
 		sum += more;
@@ -145,6 +194,7 @@ static void text_compare(const struct memprof_view *v)
 	}
 	printf("\n%c%s bytes in all\n", sum < 0 ? '-' : '+',
 	       number(a, (uint64_t)(sum < 0 ? -sum : sum)));
+	free(match);
 	alloc_totals_free(&now);
 	alloc_totals_free(&was);
 }

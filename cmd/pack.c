@@ -381,7 +381,9 @@ static struct err *pack_all(struct pack *p, const char *dir, bool sources)
 	return pack_table(p);
 }
 
-static struct err *pack_trace(const char *dir, const char *path, bool sources, struct pack **ret)
+/* damage_ret: what is wrong with the trace, of which all that is there is packed. */
+static struct err *pack_trace(const char *dir, const char *path, bool sources, struct pack **ret,
+			      struct err **damage_ret)
 {
 	struct trace_reader *r;
 	struct pack *p = NULL;
@@ -399,6 +401,7 @@ static struct err *pack_trace(const char *dir, const char *path, bool sources, s
 	p->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return err_os(errno, "cannot open %s", dir);
+	*damage_ret = trace_verify(dir);
 	TRY(outfile_open(&p->target, path, OUTFILE_NEW | OUTFILE_SEEKS));
 	p->file = fileno(p->target.f);
 	err = outfile_close(&p->target, pack_all(p, dir, sources));
@@ -730,10 +733,10 @@ struct err *cmd_unpack_to_base(const char *path, char **ret)
 static struct err *pack_run(const void *opts, int argc, char **argv)
 {
 	const struct pack_options *o = opts;
+	struct err *err, *damage = NULL;
 	struct pack *p = NULL;
 	char *dir, *path = NULL;
 	bool there = false;
-	struct err *err;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one trace at a time: '%s' is one too many", argv[1]);
@@ -741,9 +744,13 @@ static struct err *pack_run(const void *opts, int argc, char **argv)
 	err = o->output ? outfile_check(o->json, &o->output, 1, &there)
 			: other_name(dir, ".hst", false, &path);
 	if (!err)
-		err = pack_trace(dir, o->output ? o->output : path, o->sources, &p);
+		err = pack_trace(dir, o->output ? o->output : path, o->sources, &p, &damage);
 	if (!err && !there)
 		err = report(p, dir, true, o->json);
+	if (err)
+		err_free(damage);
+	else
+		err = damage;
 	pack_destroy(p);
 	free(path);
 	free(dir);

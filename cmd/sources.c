@@ -212,7 +212,8 @@ static struct err *note_objects(struct collect *c)
 		for (uint32_t i = 0; i < ev.effects_len; i++)
 			TRY(note_object(c, &ev.effects[i]));
 	}
-	return err_catch(&err, ERR_END) ? NULL : err;
+	/* Who packs says what is wrong with a trace. */
+	return err_catch(&err, ERR_END) || err_catch(&err, ERR_TRACE) ? NULL : err;
 }
 
 static struct err *look_at_modules(struct collect *c)
@@ -228,6 +229,7 @@ static struct err *look_at_modules(struct collect *c)
 		struct symbols_module *module;
 
 		err = symbols_map(s, &m);
+		err_catch(&err, ERR_TRACE);	/* its file is gone: it names no sources */
 		module = err ? NULL
 			     : (struct symbols_module *)(uintptr_t)symbols_module_at(s, m.start,
 										     NULL);

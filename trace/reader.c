@@ -32,6 +32,7 @@ struct trace_reader {
 	const uint8_t *at, *block_end;
 	uint64_t n;
 	uint64_t data_off;		/* of event n in the data stream */
+	bool verify_all;		/* long objects, too */
 	/* objects whose content was verified */
 	struct content_hash *verified;
 	size_t verified_len, verified_max;
@@ -42,6 +43,29 @@ struct trace_reader {
 static struct err *no_trace(const char *dir)
 {
 	return err_new(ERR_TRACE, "%s: not a Hindsight trace (no meta file)", dir);
+}
+
+/* The process or the machine has run out of something, or may not read: no fault of the trace. */
+static bool not_the_trace(int e)
+{
+	return e == EMFILE || e == ENFILE || e == ENOMEM || e == EACCES || e == EPERM;
+}
+
+/* path: what the program knew the file as, or "". */
+static struct err *cannot_read(const struct trace_reader *r, const char *under, const char *name,
+			       const char *path, int e)
+{
+	const char *plain = e == EINVAL || e == ELOOP ? "it is no plain file" : strerror(e);
+	const char *what = *under ? under : "the file ";
+
+	if (not_the_trace(e))
+		return err_new(ERR_TRACE, "%s: cannot read %s%s: %s; %s", r->dir, what, name, plain,
+			       e == EMFILE || e == ENFILE
+				       ? "allow more open files (ulimit -n)"
+				       : e == ENOMEM ? "free some memory"
+						     : "change its permissions, or be another user");
+	return err_new(ERR_TRACE, "%s: damaged: cannot read %s%s%s%s%s: %s", r->dir, what, name,
+		       *path ? " (" : "", path, *path ? ")" : "", plain);
 }
 
 /* Whole content of a small file.  NULL error and *ret NULL when there is no such file. */
@@ -55,9 +79,7 @@ static struct err *slurp(struct trace_reader *r, const char *name, size_t max, u
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
 	if (fd < 0)
-		return err_new(ERR_TRACE, "%s: cannot read the file %s: %s", r->dir, name,
-			       errno == EINVAL || errno == ELOOP ? "it is no plain file" :
-			       strerror(errno));
+		return cannot_read(r, "", name, "", errno);
 	*len_ret = (size_t)st.st_size;
 	if (*len_ret <= max)
 		*ret = malloc(*len_ret + 1);
@@ -113,8 +135,7 @@ static struct err *open_stream(struct trace_reader *r, struct in_stream *s, enum
 	s->complete = r->end_state != END_NONE;
 	s->fd = open_plain(r->dir_fd, stream_names[kind], &st);
 	if (s->fd < 0)
-		return err_new(ERR_TRACE, "%s: damaged: cannot read the file %s: %s", r->dir,
-			       stream_names[kind], strerror(errno));
+		return cannot_read(r, "", stream_names[kind], "", errno);
 	s->file_len = (uint64_t)st.st_size;
 	if (s->complete)
 		return NULL;
@@ -127,6 +148,8 @@ static struct err *reader_init(struct trace_reader *r)
 	r->dir_fd = os.openat(AT_FDCWD, r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (r->dir_fd < 0 && errno == ENOTDIR)
 		return no_trace(r->dir);
+	if (r->dir_fd < 0 && not_the_trace(errno))
+		return cannot_read(r, "", "meta", "", errno);
 	if (r->dir_fd < 0)
 		return err_new(ERR_TRACE, "%s: cannot open the trace: %s", r->dir, strerror(errno));
 	TRY(open_meta(r));
@@ -493,7 +516,8 @@ static struct err *verify(struct trace_reader *r, const char *hex, int fd, uint6
 
 		want.byte[i] = (uint8_t)strtoul(byte, NULL, 16);
 	}
-	if (is_verified(r, &want) || (len > VERIFY_MAX && !getenv("HINDSIGHT_VERIFY")))
+	if (is_verified(r, &want) ||
+	    (len > VERIFY_MAX && !r->verify_all && !getenv("HINDSIGHT_VERIFY")))
 		return NULL;
 	e = hash_fd(fd, len, false, &h);
 	if (!e && len > HASH_PLAIN_MAX && memcmp(&h, &want, sizeof(h)))
@@ -524,8 +548,7 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 	if (files >= 0)
 		close(files);
 	if (fd < 0)
-		return err_new(ERR_TRACE, "%s: damaged: cannot read files/%s (%s): %s", r->dir, hex,
-			       trace_object_path(e), strerror(os_errno));
+		return cannot_read(r, "files/", hex, trace_object_path(e), os_errno);
 	if ((uint64_t)st.st_size != e->len)
 		err = err_new(ERR_TRACE, "%s: damaged: files/%s has %" PRIu64 " bytes, not %"
 			      PRIu64, r->dir, hex, (uint64_t)st.st_size, e->len);
@@ -536,6 +559,40 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 	else
 		*fd_ret = fd;
 	return err;
+}
+
+static struct err *objects_verify(struct trace_reader *r, const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+		int fd;
+
+		if (e->kind != TRACE_OBJECT || e->x == TRACE_OBJECT_MEMORY)
+			continue;
+		TRY(trace_reader_object(r, e, &fd));
+		close(fd);
+	}
+	return NULL;
+}
+
+struct err *trace_verify(const char *dir)
+{
+	struct err *err, *first = NULL;
+	struct trace_reader *r;
+	struct trace_event ev;
+
+	TRY(trace_reader_open(dir, &r));
+	r->verify_all = true;
+	while (!(err = trace_reader_next(r, &ev))) {
+		if (!first)
+			first = objects_verify(r, &ev);
+	}
+	err_catch(&err, ERR_END);
+	trace_reader_close(r);
+	if (!first)
+		return err;
+	err_free(err);
+	return first;
 }
 
 const char *trace_object_path(const struct trace_effect *e)

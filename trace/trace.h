@@ -301,6 +301,11 @@ struct trace_reader;
 /* ERR_TRACE when DIR is no trace or of another version. A torn trace opens. */
 struct err *trace_reader_open(const char *dir, struct trace_reader **ret) __must_check;
 void trace_reader_close(struct trace_reader *r);
+/*
+ * Reads all of the trace, from the first event on, and the content of every object, also the long
+ * ones.  The first thing that is wrong; what is there can be used all the same.
+ */
+struct err *trace_verify(const char *dir) __must_check;
 
 const struct trace_meta *trace_reader_meta(const struct trace_reader *r);
 const char *trace_reader_dir(const struct trace_reader *r);

@@ -237,7 +237,7 @@ static uint32_t place_stack(struct reader *r, const struct place *p)
 	case ALLOC_GUEST:
 		where_lua(r, p->addr, p->line, text, sizeof(text));
 		f.file = s ? s->name : NULL;
-		f.line = (unsigned)p->line;
+		f.line = s ? (unsigned)p->line : 0;
 		break;
 	case ALLOC_GUEST_C:
 		if (s)
@@ -263,6 +263,11 @@ static uint32_t place_stack(struct reader *r, const struct place *p)
 	return alloc_stack_add(r->l, &st);
 }
 
+static uint64_t place_hash(uint64_t addr, uint64_t line)
+{
+	return mix(mix(addr) + line);
+}
+
 static void places_grow(struct reader *r)
 {
 	struct place *old = r->place;
@@ -271,7 +276,7 @@ static void places_grow(struct reader *r)
 	r->place_slots = n ? 2 * n : 1024;
 	r->place = alloc_zeroed(r->place_slots, sizeof(*r->place), "a profile");
 	for (size_t i = 0; i < n; i++) {
-		size_t k = mix(old[i].addr ^ old[i].line << 48) & (r->place_slots - 1);
+		size_t k = place_hash(old[i].addr, old[i].line) & (r->place_slots - 1);
 
 		if (!old[i].stack)
 			continue;
@@ -290,7 +295,7 @@ static uint32_t place_of(struct reader *r, enum alloc_source source, uint64_t ad
 	p.symbol = symbol_of(r, source, addr);
 	if (2 * r->places >= r->place_slots)
 		places_grow(r);
-	k = mix(addr ^ line << 48) & (r->place_slots - 1);
+	k = place_hash(addr, line) & (r->place_slots - 1);
 	for (; r->place[k].stack; k = (k + 1) & (r->place_slots - 1)) {
 		const struct place *q = &r->place[k];
 

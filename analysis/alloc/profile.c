@@ -11,7 +11,22 @@
 
 enum { INLINED_MAX = 64 };
 
-static uint32_t location(struct profile *p, const struct alloc_frame *f, size_t n)
+/* Of Lua, a file and a line may be all that is known: that is its name, as in the report. */
+static const char *frame_name(struct alloc_log *l, const struct alloc_stack *st,
+			      const struct alloc_frame *f)
+{
+	char text[1024];
+
+	if (f->function || !f->file)
+		return f->function;
+	if (st->where && st->n == 1)
+		return st->where;
+	snprintf(text, sizeof(text), f->line ? "%s:%u" : "%s", f->file, f->line);
+	return alloc_string(l, text);
+}
+
+static uint32_t location(struct profile *p, struct alloc_log *l, const struct alloc_stack *st,
+			 const struct alloc_frame *f, size_t n)
 {
 	struct profile_frame to[INLINED_MAX];
 	uint32_t mapping = f->jit || f->guest ? profile_mapping_jit(p)
@@ -19,13 +34,19 @@ static uint32_t location(struct profile *p, const struct alloc_frame *f, size_t 
 	bool named = f[n - 1].function || f[n - 1].file;
 
 	for (size_t i = 0; i < n; i++)
-		to[i] = (struct profile_frame){ .function = f[i].function,
+		to[i] = (struct profile_frame){ .function = frame_name(l, st, &f[i]),
 						.file = f[i].file,
 						.line = f[i].line };
 	return profile_location_add(p, f->addr, mapping, to, named ? n : 0);
 }
 
-static void sample(struct profile *p, const struct alloc_log *l, const struct alloc_group *g,
+/* A file may say anything; none of the formats has more. */
+static int64_t most(uint64_t n)
+{
+	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+static void sample(struct profile *p, struct alloc_log *l, const struct alloc_group *g,
 		   int64_t was, int64_t was_bytes)
 {
 	const struct alloc_stack *st = &l->stack[g->stack];
@@ -37,7 +58,7 @@ static void sample(struct profile *p, const struct alloc_log *l, const struct al
 		for (end = i + 1; end < st->n && st->frame[end - 1].inlined &&
 				  end - i < INLINED_MAX; end++)
 			;
-		stack[n++] = location(p, &st->frame[i], end - i);
+		stack[n++] = location(p, l, st, &st->frame[i], end - i);
 	}
 	if (!n)
 		stack[n++] = profile_location_add(
@@ -49,10 +70,10 @@ static void sample(struct profile *p, const struct alloc_log *l, const struct al
 	if (st->n && st->frame[0].trace)
 		label[labels++] = (struct profile_label){ "trace", NULL, st->frame[0].trace, NULL };
 	profile_sample_add(p, stack, n,
-			   (const int64_t[]){ (int64_t)(g->allocs + g->moves),
-					      (int64_t)(g->alloc_bytes + g->move_plus),
-					      (int64_t)g->live - was,
-					      (int64_t)g->live_bytes - was_bytes },
+			   (const int64_t[]){ most(g->allocs + g->moves),
+					      most(g->alloc_bytes + g->move_plus),
+					      most(g->live) - was,
+					      most(g->live_bytes) - was_bytes },
 			   label, labels);
 	free(stack);
 }
@@ -75,8 +96,8 @@ struct profile *alloc_profile(struct alloc_log *l, const struct alloc_query *q,
 		err_free(alloc_totals_make(l, &then, &was));
 	}
 	for (size_t i = 0; i < was.n; i++) {
-		live[2 * was.group[i].stack] = (int64_t)was.group[i].live;
-		live[2 * was.group[i].stack + 1] = (int64_t)was.group[i].live_bytes;
+		live[2 * was.group[i].stack] = most(was.group[i].live);
+		live[2 * was.group[i].stack + 1] = most(was.group[i].live_bytes);
 	}
 	profile_type_add(p, "alloc_objects", "count");
 	profile_type_add(p, "alloc_space", "bytes");

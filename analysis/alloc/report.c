@@ -37,6 +37,7 @@ struct report {
 	size_t entries;
 	struct pair *pair;
 	size_t pairs, pairs_room;
+	uint32_t *by_who;	/* pairs in the order of who moved or freed */
 	uint32_t *slot;
 	size_t slots;
 };
@@ -224,17 +225,55 @@ static int by_string(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static const struct pair *sort_pair;
+
+static int by_who(const void *a, const void *b)
+{
+	const struct pair *x = &sort_pair[*(const uint32_t *)a],
+			  *y = &sort_pair[*(const uint32_t *)b];
+
+	if (x->by != y->by)
+		return x->by < y->by ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* All pairs are counted. */
+static void pairs_sort(struct report *r)
+{
+	r->by_who = alloc_more(NULL, r->pairs + 1, sizeof(*r->by_who), "a report");
+	for (uint32_t i = 0; i < r->pairs; i++)
+		r->by_who[i] = i;
+	sort_pair = r->pair;
+	qsort(r->by_who, r->pairs, sizeof(*r->by_who), by_who);
+}
+
+/* The first pair in by_who[] that is not before this one. */
+static size_t pairs_from(const struct report *r, uint32_t by, uint8_t what)
+{
+	size_t lo = 0, hi = r->pairs;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct pair *p = &r->pair[r->by_who[mid]];
+
+		if (p->by < by || (p->by == by && p->what < what))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static void overrides(struct report *r, uint32_t by, uint8_t what)
 {
-	const char **name = alloc_more(NULL, r->pairs + 1, sizeof(*name), "a report");
+	size_t from = pairs_from(r, by, what), n = pairs_from(r, by, what + 1) - from;
 	bool lines = r->l->moments != 0;
-	size_t n = 0;
+	const char **name = alloc_more(NULL, n + 1, sizeof(*name), "a report");
 
-	for (size_t i = 0; i < r->pairs; i++) {
-		const struct pair *p = &r->pair[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct pair *p = &r->pair[r->by_who[from + i]];
 
-		if (p->by == by && p->what == what)
-			name[n++] = r->place[lines ? p->made : r->place_of[p->made]].name;
+		name[i] = r->place[lines ? p->made : r->place_of[p->made]].name;
 	}
 	qsort(name, n, sizeof(*name), by_string);
 	if (n)
@@ -335,6 +374,7 @@ struct err *alloc_report_print(struct alloc_log *l, const struct alloc_query *q,
 	find_places(&r);
 	count(&r, &range);
 	heap_delta(&r);
+	pairs_sort(&r);
 	if (!how->leak_only) {
 		list(&r, "ALLOCATIONS", ALLOC_NEW);
 		list(&r, "REALLOCATIONS", ALLOC_MOVE);
@@ -347,6 +387,7 @@ struct err *alloc_report_print(struct alloc_log *l, const struct alloc_query *q,
 	free(r.place_of);
 	free(r.place);
 	free(r.pair);
+	free(r.by_who);
 	free(r.slot);
 	return NULL;
 }
