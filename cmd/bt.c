@@ -243,6 +243,10 @@ static struct err *bt_run(const void *opts, int argc, char **argv)
 	err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
 	if (!err)
 		err = backtrace_run(dir, &bo, print, &p);
+	if (!err && !p.stacks && !bo.events && o->function)
+		err = err_new(ERR_USAGE, "the process never called '%s'", o->function);
+	else if (!err && !p.stacks && !bo.events)
+		err = err_new(ERR_USAGE, "the process never wrote to descriptor %d", bo.write_fd);
 	if (err || !p.all) {
 		json_decref(p.all);
 		return err;

@@ -113,6 +113,28 @@ static struct err *search(struct search *q, struct trace_reader *r)
 	return q->o->fork ? forked(q, q->o->fork, false) : NULL;
 }
 
+bool cmd_has_process(const char *dir, uint64_t pid)
+{
+	struct trace_reader *r;
+	struct err *err = trace_reader_open(dir, &r);
+	struct task_list tasks;
+	struct trace_event ev;
+	struct task_info *t;
+	bool found = err != NULL;
+
+	err_free(err);
+	if (found)
+		return true;
+	task_list_init(&tasks);
+	while (!found && !(err = trace_reader_next(r, &ev)) &&
+	       !(err = task_list_event(&tasks, &ev, &t)))
+		found = (uint64_t)t->leader->pid == pid;
+	err_free(err);
+	task_list_deinit(&tasks);
+	trace_reader_close(r);
+	return found;
+}
+
 static struct err *first_event(const char *text, uint64_t *event, bool *exact)
 {
 	char *end;

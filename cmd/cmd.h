@@ -127,13 +127,11 @@ bool completion_print(const struct completion *c, const char *shell, FILE *out);
 
 /* ---- naming a trace ----------------------------------------------------------- */
 
-/* The default trace directory, made when missing; the caller frees it. */
-struct err *cmd_trace_base(char **ret) __must_check;
-
 /*
  * Directory of the trace that TRACE on a command line means: NULL = the latest recording; a path
- * (it has a '/', or it exists here) = itself, or when it is a packed file what
- * cmd_unpack_to_base() makes of it; any other word = that name below the default trace directory.
+ * (it has a '/', or it exists here) = itself, or when it is a packed file, whatever it is called,
+ * what cmd_unpack_to_base() makes of it; any other word = that name below the default trace
+ * directory.
  * The caller frees *ret.  ERR_TRACE when there is none.
  */
 struct err *cmd_trace_find(const char *name, char **ret) __must_check;
@@ -143,10 +141,19 @@ struct err *cmd_trace_find(const char *name, char **ret) __must_check;
  * to free also on failure.
  */
 struct err *cmd_unpack_to_base(const char *path, char **ret) __must_check;
+/* Is it a packed file, by its content? */
+bool cmd_is_pack(const char *path);
 /* The same, opened, for commands whose operands are [TRACE]; ERR_USAGE for more than one. */
 struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret) __must_check;
+/* choose.c: is there such a process in a trace?  Also true where that cannot be found out. */
+bool cmd_has_process(const char *dir, uint64_t pid);
 /* True while a recorder is still writing it.  False where that cannot be found out. */
 bool cmd_trace_live(const char *dir);
+
+/* ---- files to read (outfile.c) ---------------------------------------------------- */
+
+/* All of a file, or of a pipe; ERR_USAGE when there is nothing in it.  The caller frees *ret. */
+struct err *cmd_file_read(const char *path, char **ret, size_t *len_ret) __must_check;
 
 /* ---- the commands of hindsight -------------------------------------------------- */
 

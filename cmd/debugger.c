@@ -344,6 +344,8 @@ struct err *debugger_serve(const char *dir, const struct replay_args *o)
 	struct err *err;
 	int listening, fd;
 
+	if (local && !o->serve[5])
+		return err_new(ERR_USAGE, "--serve=unix: needs the path of a socket: unix:/PATH");
 	signal(SIGPIPE, SIG_IGN);
 	TRY(local ? listen_unix(o->serve + 5, &listening) : listen_tcp(o->serve, &listening));
 	err = open_for_debugging(dir, o, &r);

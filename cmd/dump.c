@@ -430,10 +430,17 @@ static struct err *dump_parts(const struct dump_options *o, const struct trace_e
 	return NULL;
 }
 
+static struct err *no_thread(const struct dump_options *o, uint64_t last)
+{
+	return err_new(ERR_USAGE, "up to event %" PRIu64 " there is no thread %" PRIu64 ": see "
+		       "'hindsight ps --threads'", last, o->tid);
+}
+
 static struct err *dump_events(const struct dump_options *o, struct trace_reader *r,
 			       struct task_list *tasks)
 {
 	uint64_t last = 0;
+	bool seen = !o->tid;
 	struct trace_event ev;
 	struct task_info *t;
 	struct err *err;
@@ -442,8 +449,9 @@ static struct err *dump_events(const struct dump_options *o, struct trace_reader
 	while (!ferror(stdout) && !(err = trace_reader_next(r, &ev))) {
 		last = ev.n;
 		if (o->event.to && ev.n > o->event.to)
-			return NULL;
+			return seen ? NULL : no_thread(o, ev.n - 1);
 		TRY(task_list_event(tasks, &ev, &t));
+		seen |= (uint64_t)t->tid == o->tid;
 		if (ev.n < o->event.from || (o->calls && !is_call(&ev) && ev.kind != TRACE_CALLS) ||
 		    (o->tid && (uint64_t)t->tid != o->tid))
 			continue;
@@ -458,6 +466,8 @@ static struct err *dump_events(const struct dump_options *o, struct trace_reader
 	}
 	if (ferror(stdout))
 		return NULL;
+	if (!seen && err_catch(&err, ERR_END))
+		return no_thread(o, last);
 	if (err_catch(&err, ERR_END) && last < o->event.from)
 		return err_new(ERR_USAGE, "there is no event %" PRIu64 ": the trace ends with "
 			       "event %" PRIu64, o->event.from, last);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -90,8 +91,8 @@ static struct err *collect(char *base, bool dry_run, struct trace_garbage *g,
 static struct err *gc_run(const void *opts, int argc, char **argv)
 {
 	const struct gc_options *o = opts;
-	struct symbols_index_garbage ix;
-	struct trace_garbage g;
+	struct symbols_index_garbage ix = { 0 };
+	struct trace_garbage g = { 0 };
 	struct err *err = NULL;
 	char *base;
 
@@ -102,9 +103,10 @@ static struct err *gc_run(const void *opts, int argc, char **argv)
 		if (!base)
 			return &err_nomem;
 	} else {
-		TRY(cmd_trace_base(&base));
+		TRY(trace_base_dir(false, &base));
 	}
-	err = collect(base, o->dry_run, &g, &ix);
+	if (argc || !access(base, F_OK))	/* nothing may have been recorded yet */
+		err = collect(base, o->dry_run, &g, &ix);
 	if (!err && o->json)
 		err = print_json(&g, &ix, base, o->dry_run);
 	else if (!err)

@@ -201,14 +201,15 @@ static bool is_trace(int base, const char *name)
 	return ok;
 }
 
-static struct err *collect(struct listing *l, const char *base)
+/* named: somebody says that it is there. */
+static struct err *collect(struct listing *l, const char *base, bool named)
 {
 	struct err *err = NULL;
 	struct dirent *d;
 	DIR *dir = opendir(base);
 
 	if (!dir)
-		return errno == ENOENT ? NULL : err_os(errno, "cannot read %s", base);
+		return errno == ENOENT && !named ? NULL : err_os(errno, "cannot read %s", base);
 	while (!err && (d = readdir(dir)))
 		if (is_trace(dirfd(dir), d->d_name))
 			err = add(l, base, d->d_name);
@@ -324,11 +325,11 @@ static struct err *ls_run(const void *opts, int argc, char **argv)
 		base = strdup(argv[0]);
 		err = base ? NULL : &err_nomem;
 	} else {
-		err = cmd_trace_base(&base);
+		err = trace_base_dir(false, &base);
 	}
 	if (err)
 		return err;
-	err = collect(&l, base);
+	err = collect(&l, base, argc > 0);
 	if (!err) {
 		if (l.n)
 			qsort(l.entry, l.n, sizeof(*l.entry), by_start);

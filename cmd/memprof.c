@@ -1,13 +1,9 @@
 /*
  * memprof.c - `hindsight memprof`: every allocation of a recorded process, and who made it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -227,7 +223,11 @@ static struct err *from_trace(const struct memprof_cmd *c, const char *trace)
 	if (!err) {
 		v.source = dir;
 		view_fill(c, &span, &v);
-		err = output(c, &v);
+		if (span.from > v.l->end_event)
+			err = err_new(ERR_USAGE, "--from=%" PRIu64 ": the process ends with event %"
+				      PRIu64, span.from, v.l->end_event);
+		else
+			err = output(c, &v);
 		alloc_log_destroy(v.l);
 	}
 	free(debug_dir);
@@ -240,23 +240,15 @@ static struct err *from_file(const struct memprof_cmd *c)
 {
 	struct memprof_view v = { .source = c->read };
 	struct err *err, *bad;
-	struct stat st;
-	void *bytes;
-	int fd;
+	char *bytes;
+	size_t len;
 
 	if (c->at || c->diff || c->from || c->to)
 		return err_new(ERR_USAGE, "a file of memprof has no events of a recording: "
 					  "--at, --from, --to and --diff are for traces");
-	fd = open(c->read, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_os(errno, "cannot open %s", c->read);
-	bytes = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-			       : MAP_FAILED;
-	close(fd);
-	if (bytes == MAP_FAILED)
-		return err_new(ERR_USAGE, "%s is empty, or no file", c->read);
-	bad = alloc_ljm_read(bytes, (size_t)st.st_size, &v.l);
-	munmap(bytes, (size_t)st.st_size);
+	TRY(cmd_file_read(c->read, &bytes, &len));
+	bad = alloc_ljm_read(bytes, len, &v.l);
+	free(bytes);
 	if (!v.l)
 		return err_wrap(bad, "%s", c->read);
 	view_fill(c, &(struct span){ 0 }, &v);
@@ -274,6 +266,14 @@ static struct err *memprof_run(const void *opts, int argc, char **argv)
 	bool there;
 
 	TRY(check_files(c, &there));
+	if (c->diff && (c->at || c->to))
+		return err_new(ERR_USAGE, "--diff=%s says both moments: leave out --at and --to",
+			       c->diff);
+	if (c->at && c->to)
+		return err_new(ERR_USAGE, "--at and --to are the same: one of them");
+	if (c->read && (c->pid || c->alloc.n || c->free.n))
+		return err_new(ERR_USAGE, "--pid, --alloc and --free are for traces, not for a file "
+			       "of memprof (--read): leave them out");
 	if (c->read && argc)
 		return err_new(ERR_USAGE, "--read=%s and a trace: one of them", c->read);
 	if (c->read)

@@ -371,17 +371,6 @@ int cmd_fail(const char *prog, struct err *err)
 
 /* ---- naming a trace ---------------------------------------------------------------- */
 
-struct err *cmd_trace_base(char **ret)
-{
-	char *slash;
-
-	TRY(trace_store_dir(ret));	/* BASE/store: the rule for BASE stays in trace/dir.c */
-	slash = strrchr(*ret, '/');
-	if (slash && slash != *ret)
-		*slash = 0;
-	return NULL;
-}
-
 struct err *cmd_trace_find(const char *name, char **ret)
 {
 	char *base, *below;
@@ -393,7 +382,7 @@ struct err *cmd_trace_find(const char *name, char **ret)
 	if (!*name)
 		return err_new(ERR_USAGE, "the name of the trace is empty: see 'hindsight ls'");
 	if (!strchr(name, '/') && access(name, F_OK)) {
-		TRY(cmd_trace_base(&base));
+		TRY(trace_base_dir(false, &base));
 		n = asprintf(&below, "%s/%s", base, name);
 		free(base);
 		if (n < 0)
@@ -405,10 +394,13 @@ struct err *cmd_trace_find(const char *name, char **ret)
 		free(below);
 		return err_new(ERR_TRACE, "there is no trace '%s': see 'hindsight ls'", name);
 	}
-	if (strlen(name) > 4 && !strcmp(name + strlen(name) - 4, ".hst") && !stat(name, &st) &&
-	    S_ISREG(st.st_mode)) {
-		struct err *err = cmd_unpack_to_base(name, ret);
+	if (!stat(name, &st) && S_ISREG(st.st_mode)) {
+		struct err *err;
 
+		if (!cmd_is_pack(name))
+			return err_new(ERR_TRACE, "%s is a file, and neither a trace directory nor a "
+				       "packed trace ('hindsight pack' makes them)", name);
+		err = cmd_unpack_to_base(name, ret);
 		if (err) {
 			free(*ret);
 			*ret = NULL;
@@ -422,17 +414,12 @@ struct err *cmd_trace_find(const char *name, char **ret)
 struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret)
 {
 	struct err *err;
-	struct stat st;
 	char *dir;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one trace at a time: '%s' is one too many", argv[1]);
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
-	if (!stat(dir, &st) && S_ISREG(st.st_mode))
-		err = err_new(ERR_TRACE, "%s is a file, not a trace directory: a packed trace must "
-			      "be unpacked first, with 'hindsight unpack'", dir);
-	else
-		err = trace_reader_open(dir, ret);
+	err = trace_reader_open(dir, ret);
 	free(dir);
 	return err;
 }

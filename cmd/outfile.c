@@ -1,5 +1,5 @@
 /*
- * outfile.c - see outfile.h
+ * outfile.c - see outfile.h; and files that are read as a whole
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/cmd.h"
 #include "cmd/outfile.h"
 
 enum { TEMPORARY = 1 << 8 };
@@ -265,4 +266,47 @@ struct err *outfile_check(bool text, const char *const *path, size_t n, bool *st
 	return there < 2 ? NULL
 			 : err_new(ERR_USAGE, "two forms cannot both go to standard output: name "
 					      "a file for one of them");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct err *cmd_file_read(const char *path, char **ret, size_t *len_ret)
+{
+	enum { PIECE = 1 << 16 };
+	size_t room = 0, n = 0;
+	FILE *f = fopen(path, "re");
+	struct stat st;
+	struct err *err = NULL;
+
+	*ret = NULL;
+	*len_ret = 0;
+	if (!f)
+		return err_os(errno, "cannot read %s", path);
+	if (!fstat(fileno(f), &st) && S_ISREG(st.st_mode))
+		room = (size_t)st.st_size;
+	do {
+		char *more;
+
+		if (*len_ret + PIECE > room || !*ret) {
+			room = *ret ? 2 * room + PIECE : room + PIECE;
+			more = realloc(*ret, room);
+			if (!more) {
+				err = &err_nomem;
+				break;
+			}
+			*ret = more;
+		}
+		n = fread(*ret + *len_ret, 1, room - *len_ret, f);
+		*len_ret += n;
+	} while (n);
+	if (!err && ferror(f))
+		err = err_os(errno, "cannot read %s", path);
+	if (!err && !*len_ret)
+		err = err_new(ERR_USAGE, "%s is empty", path);
+	fclose(f);
+	if (!err)
+		return NULL;
+	free(*ret);
+	*ret = NULL;
+	return err;
 }

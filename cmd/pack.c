@@ -697,6 +697,18 @@ static struct err *other_name(const char *path, const char *suffix, bool off, ch
 	return n < 0 ? &err_nomem : NULL;
 }
 
+bool cmd_is_pack(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char head[sizeof(magic)];
+	bool is = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
+		  !memcmp(head, magic, sizeof(head));
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 struct err *cmd_unpack_to_base(const char *path, char **ret)
 {
 	char *base = NULL, *name = NULL;
@@ -708,7 +720,7 @@ struct err *cmd_unpack_to_base(const char *path, char **ret)
 	*ret = NULL;
 	err = other_name(path, ".hst", true, &name);
 	if (!err)
-		err = cmd_trace_base(&base);
+		err = trace_base_dir(true, &base);
 	if (!err)
 		n = asprintf(ret, "%s/%s", base, name);
 	free(base);

@@ -1,7 +1,6 @@
 /*
  * profile.c - `hindsight profile`: where the time went.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static const struct option_row profile_rows[] = {
 	{ "pid", 'p', "PID", OPTION_COUNT, AT(pid), "of this process (default: the first)" },
 	{ "all", 'a', NULL, OPTION_FLAG, AT(all), "of all processes" },
 	{ "rate", 'r', "HZ", OPTION_COUNT, AT(rate),
-	  "samples in a second of processor time, in each pass (default 1000)" },
+	  "samples in a second of processor time, in each pass; with --read: how many there were (default 1000)" },
 	{ "passes", 'n', "N", OPTION_COUNT, AT(passes),
 	  "replay so many times, and look at other moments each time (default: one for each processor)" },
 	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
@@ -77,6 +76,16 @@ static struct err *check(const struct profile_cmd *c)
 	bool there;
 
 	TRY(outfile_check(c->json, paths, sizeof(paths) / sizeof(*paths), &there));
+	if (c->diff && c->by - 1 == CPUPROF_BY_STACK)
+		return err_new(ERR_USAGE, "--diff has no table by stack");
+	for (size_t i = 0; c->diff && i < sizeof(paths) / sizeof(*paths); i++) {
+		if (paths[i])
+			return err_new(ERR_USAGE, "--diff is text, or --json: leave out the other "
+				       "forms");
+	}
+	if (c->read && (c->pid || c->all || c->passes || c->wall))
+		return err_new(ERR_USAGE, "--read=%s: samples that are there; leave out --pid, --all, "
+			       "--passes and --wall", c->read);
 	if (c->pid && c->all)
 		return err_new(ERR_USAGE, "-p and --all: one of them");
 	if (c->pid > INT32_MAX)
@@ -167,50 +176,31 @@ static struct err *take(const struct profile_cmd *c, const char *dir, struct cpu
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static struct err *file_read(const char *path, char **ret, size_t *len_ret)
-{
-	enum { MAX = 1 << 30, PIECE = 1 << 16 };
-	FILE *f = fopen(path, "re");
-	size_t n;
-	struct err *err = NULL;
-
-	*ret = NULL;
-	*len_ret = 0;
-	if (!f)
-		return err_os(errno, "cannot read %s", path);
-	do {
-		char *more = realloc(*ret, *len_ret + PIECE);
-
-		if (!more || *len_ret > MAX) {
-			err = more ? err_new(ERR_USAGE, "%s is too large", path) : &err_nomem;
-			*ret = more ? more : *ret;
-			break;
-		}
-		*ret = more;
-		n = fread(*ret + *len_ret, 1, PIECE, f);
-		*len_ret += n;
-	} while (n);
-	if (!err && ferror(f))
-		err = err_os(errno, "cannot read %s", path);
-	fclose(f);
-	return err;
-}
-
-/* *log: the records, where it is a sysprof file; else NULL. */
-static struct err *read_profile(const char *path, struct sysprof **log, struct cpuprof *p)
+/*
+ * rate: samples a second, which no file says; 0 = unknown.  *log: the records, where it is a
+ * sysprof file; else NULL.
+ */
+static struct err *read_profile(const char *path, uint64_t rate, struct sysprof **log,
+				struct cpuprof *p)
 {
 	char *bytes;
 	size_t len;
-	struct err *err = file_read(path, &bytes, &len);
+	struct err *err;
 
 	*log = NULL;
 	cpuprof_init(p);
-	if (!err && vmprofile_is(bytes, len))
+	TRY(cmd_file_read(path, &bytes, &len));
+	if (vmprofile_is(bytes, len))
 		err = vmprofile_read(bytes, len, p);
-	else if (!err)
+	else
 		err = sysprof_read(bytes, len, log);
 	if (*log)
 		sysprof_profile(*log, p);
+	if (!err && rate) {
+		p->rate = rate;
+		p->period_ns = 1000000000 / rate;
+		p->user_ns = p->weight * p->period_ns;
+	}
 	free(bytes);
 	return err ? err_wrap(err, "%s", path) : NULL;
 }
@@ -259,11 +249,11 @@ static char *page_source(void *ctx, const char *path)
 		return NULL;
 	if (dir && *path == '/' && sources_dir(dir, false, &packed) &&
 	    asprintf(&whole, "%s%s", packed, path) > 0)
-		err = file_read(whole, &text, &len);
+		err = cmd_file_read(whole, &text, &len);
 	if (!whole || err) {
 		err_free(err);
 		free(taken(&text));
-		err = file_read(path, &text, &len);
+		err = cmd_file_read(path, &text, &len);
 	}
 	if (!err && len) {
 		text[len - 1] = '\0';	/* at worst a last newline less */
@@ -329,8 +319,11 @@ static struct err *output(const struct profile_cmd *c, const struct cpuprof *p,
 }
 
 /* The part that was asked for. */
-static struct err *part(const struct profile_cmd *c, struct cpuprof *p)
+static struct err *part(const struct profile_cmd *c, const char *dir, struct cpuprof *p)
 {
+	if (!p->samples && c->pid && dir && !cmd_has_process(dir, c->pid))
+		return err_new(ERR_USAGE,
+			       "the recording has no process %" PRIu64 " (see hindsight ps)", c->pid);
 	if (!p->samples && c->pid)
 		return err_new(ERR_USAGE,
 			       "process %" PRIu64 " used no processor time (see hindsight ps)",
@@ -371,8 +364,11 @@ static struct err *diff(const struct profile_cmd *c, const struct cpuprof *p)
 	char *dir;
 	struct err *err = NULL;
 
-	if (c->by - 1 == CPUPROF_BY_STACK)
-		return err_new(ERR_USAGE, "--diff has no table by stack");
+	/* Digits, '-' and ':', and no file: nobody calls a trace so. */
+	if (strchr(c->diff, ':') && !c->diff[strspn(c->diff, "0123456789-:")] &&
+	    access(c->diff, F_OK) && !ranges(c->diff, e))
+		return err_new(ERR_USAGE, "--diff=%s: events A-B:C-D, A less than B and C less than D, "
+			       "or a TRACE", c->diff);
 	if (ranges(c->diff, e)) {
 		copy_part(p, e[0], e[1], &a);
 		copy_part(p, e[2], e[3], &b);
@@ -381,7 +377,7 @@ static struct err *diff(const struct profile_cmd *c, const struct cpuprof *p)
 		copy_part(p, 0, UINT64_MAX, &b);
 		err = take(c, dir, &a);
 		if (!err)
-			err = part(c, &a);
+			err = part(c, dir, &a);
 		free(dir);
 	}
 	if (!err && c->json)
@@ -406,13 +402,13 @@ static struct err *profile_run(const void *opts, int argc, char **argv)
 		return err_new(ERR_USAGE, "one TRACE or file at most, not '%s' too",
 			       argv[argc - 1]);
 	if (c->read) {
-		err = read_profile(c->read, &log, &p);
+		err = read_profile(c->read, c->rate, &log, &p);
 	} else {
 		TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
 		err = take(c, dir, &p);
 	}
 	if (!err)
-		err = part(c, &p);
+		err = part(c, dir, &p);
 	if (!err)
 		err = c->diff ? diff(c, &p) : output(c, &p, log, dir ? dir : c->read);
 	sysprof_destroy(log);

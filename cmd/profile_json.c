@@ -191,6 +191,7 @@ struct json_t *profile_show_json(const struct cpuprof *p, const struct profile_v
 	json_object_set_new(o, "incomplete", reasons(p, &why));
 	json_object_set_new(o, "user_ns", json_count(p->user_ns));
 	json_object_set_new(o, "period_ns", json_count(p->period_ns));
+	json_object_set_new(o, "period_assumed", json_boolean(!p->rate));
 	json_object_set_new(o, "passes", json_integer(p->passes));
 	json_object_set_new(o, "rate", json_count(p->rate));
 	json_object_set_new(o, "from", json_count(p->from));

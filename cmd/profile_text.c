@@ -57,6 +57,8 @@ static void headline(const struct cpuprof *p)
 	if (!strcmp(p->source, "replay"))
 		printf(" (%u pass%s at %" PRIu64 " Hz)", p->passes, p->passes == 1 ? "" : "es",
 		       p->rate);
+	else if (!p->rate)
+		printf(" if there were 1000 a second, which the file does not say (--rate=HZ)");
 	printf(", %.2f%% complete", percent(complete, p->weight));
 	for (size_t i = 0; i < why.n && i < 4; i++) {
 		printf("%s %.2f%% ", i ? "," : ";", percent(why.row[i].self, p->weight));

@@ -226,6 +226,42 @@ static void continued(void *ctx)
 	front_continued(&((struct recording *)ctx)->front);
 }
 
+/* exec(2) says little: what may be wrong with the file?  Takes err. */
+static struct err *explain(const char *exe, struct err *err)
+{
+	char line[256] = "";
+	int fd = open(exe, O_RDONLY | O_CLOEXEC), os = err->os_errno;
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	const char *name = line + 2 + strspn(line + 2, " \t");
+	struct err *better = NULL;
+
+	if (fd >= 0)
+		close(fd);
+	if (strncmp(err->msg, "cannot run ", 11) != 0 || n < 0)
+		return err;
+	line[strcspn(line, "\n")] = '\0';
+	if (os == ENOENT && !memcmp(line, "#!", 2))
+		better = err_new(ERR_USAGE, "cannot run %s: its first line names the interpreter "
+				 "%.*s, which is not there", exe, (int)strcspn(name, " \t"), name);
+	else if (os == ENOENT)
+		better = err_new(ERR_USAGE, "cannot run %s: the loader that it names is not there "
+				 "(see readelf -l)", exe);
+	else if (os == ENOEXEC && !memcmp(line, "#!", 2) && !*name)
+		better = err_new(ERR_USAGE, "cannot run %s: its first line, '#!', names no "
+				 "interpreter", exe);
+	else if (os == ENOEXEC && !memcmp(line, ELFMAG, SELFMAG))
+		better = err_new(ERR_USAGE, "cannot run %s: the file is damaged, or for another "
+				 "machine", exe);
+	else if (os == ENOEXEC)
+		better = err_new(ERR_USAGE, "cannot run %s: it is no program, and no first line "
+				 "'#!INTERPRETER' says what runs it: rec sh %s, if it is a shell "
+				 "script", exe, exe);
+	if (!better)
+		return err;
+	err_free(err);
+	return better;
+}
+
 /* In the recorder's process. */
 static _Noreturn void record(struct recording *r, struct recorder_options *ro)
 {
@@ -233,6 +269,7 @@ static _Noreturn void record(struct recording *r, struct recorder_options *ro)
 	struct err *err = recorder_run(ro, &status);
 
 	if (err) {
+		err = explain(r->exe, err);
 		remove_empty(r->dir);
 		front_done(&r->front, cmd_fail("rec", err));
 	}

@@ -8,6 +8,7 @@
  *	d HASH where/it/was/compiled/b.dwo	the same, for split units: its whole path
  *	d HASH b.dwo				where gdb looks for it
  *	p /a/directory				that paths lead through ("/a/directory/../b.c")
+ *	t SECONDS HASH				when that content was changed last, since 1970
  *
  * HASH is 32 hex digits, XXH3_128 of the content, which is in files/HASH.  `unpack` makes
  * sources.d/src and sources.d/debug of it, trees of links into files/, and gdb and the analyses are
@@ -151,6 +152,7 @@ static void file_named(void *ctx, const char *path, bool debug)
 	struct collect *c = ctx;
 	char hex[HASH_LEN + 1], plain[PATH_MAX];
 	const char *name = plain, *base;
+	struct stat st;
 	const size_t root = sizeof(debug_root) - 1;
 
 	if (c->err || !normalize(c, path, plain))
@@ -163,6 +165,8 @@ static void file_named(void *ctx, const char *path, bool debug)
 	base = strrchr(plain, '/') + 1;
 	if (debug && name == plain + 1 && base != name && names_add(&c->paths, base))
 		fprintf(c->index, "d %s %s\n", hex, base);
+	if (!stat(path, &st) && st.st_mtime > 0)
+		fprintf(c->index, "t %lld %s\n", (long long)st.st_mtime, hex);
 	c->files++;
 	if (names_add(&c->hashes, hex))
 		c->err = c->add(c->ctx, path, hex);
@@ -317,6 +321,27 @@ static bool path_ok(const char *path)
 	}
 }
 
+/*
+ * A source that is newer than its program makes debuggers warn.  Of the times of one content the
+ * oldest counts.
+ */
+static void set_time(int trace, const char *line)
+{
+	char *end, path[64];
+	long long seconds = strtoll(line, &end, 10);
+	struct stat st;
+
+	if (*line < '0' || *line > '9' || *end != ' ' || !hash_ok(end + 1) ||
+	    end[1 + HASH_LEN] != '\0')
+		return;
+	snprintf(path, sizeof(path), "files/%s", end + 1);
+	if (!fstatat(trace, path, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	    st.st_mtime > seconds)
+		utimensat(trace, path,
+			  (const struct timespec[]){ { seconds, 0 }, { seconds, 0 } },
+			  AT_SYMLINK_NOFOLLOW);
+}
+
 static void unfold_line(int src, int debug, char *line)
 {
 	char kind = line[0], target[PATH_MAX], *path, *hash = line + 2;
@@ -367,7 +392,9 @@ struct err *sources_unfold(const char *trace)
 			    (n > 2 && strlen(line) != (size_t)n))
 				continue;
 			line[n - 1] = '\0';
-			if (n > 3)
+			if (!strncmp(line, "t ", 2))
+				set_time(dir, line + 2);
+			else if (n > 3)
 				unfold_line(src, debug, line);
 		}
 		free(line);

@@ -98,7 +98,7 @@ struct err *stack_print(struct server *s, const char *args, struct reply *o)
 	struct guests_stack st;
 	struct regs now;
 	size_t len = 0;
-	char *text = NULL;
+	char *text = NULL, *line;
 	FILE *f;
 
 	if (!options_read(args, &show))
@@ -117,6 +117,12 @@ struct err *stack_print(struct server *s, const char *args, struct reply *o)
 	fputc('\n', f);
 	guests_print(f, s->stack->guests, &st, &show);
 	fclose(f);
+	line = strchr(text, '\n');
+	if (show.only && (!line || !line[1])) {
+		free(text);
+		return err_new(ERR_USAGE, "there is no frame %u: hindsight bt lists them",
+			       show.only - 1);
+	}
 	reply_text(o, "%s", text);
 	free(text);
 	return NULL;

@@ -381,6 +381,34 @@ static bool ends_with(const char *path, const char *end)
 	return n >= m && !strcmp(path + n - m, end);
 }
 
+/*
+ * Files that limit processors, of cgroups of version 2 (cpu.max, cpuset.cpus.effective) and 1.
+ * Those that are not there stay so: by them programs tell the versions apart.
+ */
+static const char *ours_for_cgroup(const struct rec_task *t, const char *path)
+{
+	static const struct { const char *end, *ours; } of[] = {
+		{ "/cpu.max", "cpu.max" },
+		{ "/cpu.cfs_quota_us", "quota" },
+		{ "/cpuset.cpus", "cpus" },
+		{ "/cpuset.cpus.effective", "cpus" },
+		{ "/cpuset.effective_cpus", "cpus" },
+	};
+	char real[PATH_BYTES * 2], *text;
+	bool says;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		if (!ends_with(path, of[i].end))
+			continue;
+		snprintf(real, sizeof(real), "/proc/%d/root%s", t->tid, path);
+		text = file_get(real);
+		says = text && text[0] > ' ';	/* an empty cpuset.cpus: as the group above */
+		free(text);
+		return says ? of[i].ours : NULL;
+	}
+	return NULL;
+}
+
 /* Ours for a path, below our directory; NULL: it stays. */
 static const char *ours_for(struct recorder *rec, const struct rec_task *t, const char *path)
 {
@@ -406,16 +434,7 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 		snprintf(below, sizeof(below), "node%s", path + m);
 		return below;
 	}
-	if (strncmp(path, "/sys/fs/cgroup/", 15) != 0)
-		return NULL;
-	if (ends_with(path, "/cpu.max"))
-		return "cpu.max";
-	if (ends_with(path, "/cpu.cfs_quota_us"))
-		return "quota";
-	return ends_with(path, "/cpuset.cpus.effective") ||
-			       ends_with(path, "/cpuset.effective_cpus")
-		       ? "cpus"
-		       : NULL;
+	return strncmp(path, "/sys/fs/cgroup/", 15) ? NULL : ours_for_cgroup(t, path);
 }
 
 /* The argument of a call that is a path to look at; -1: it has none. */

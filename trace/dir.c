@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -46,18 +47,21 @@ static struct err *make_dirs(char *path)
 			continue;
 		*p = 0;
 		if (os.mkdirat(AT_FDCWD, path, 0700) && errno != EEXIST && (!c || errno != EROFS))
-			return err_os(errno, "cannot make the directory %s for traces", path);
+			return err_new(ERR_USAGE, "cannot make the directory %s for traces: %s; set "
+				       "HINDSIGHT_TRACE_DIR to one that can be written", path,
+				       strerror(errno));
 		*p = c;
 		if (!c)
 			return NULL;
 	}
 }
 
-static struct err *base_dir(char **ret)
+/* Where it is missing and not made, its path is returned all the same. */
+static struct err *base_dir(bool make, char **ret)
 {
 	const char *dir = set_env("HINDSIGHT_TRACE_DIR"), *data = set_env("XDG_DATA_HOME"), *home;
 	char *path = NULL, *full;
-	struct err *err;
+	struct err *err = NULL;
 	int n;
 
 	if (dir) {
@@ -70,8 +74,13 @@ static struct err *base_dir(char **ret)
 	}
 	if (n < 0)
 		return &err_nomem;
-	err = make_dirs(path);
+	if (make)
+		err = make_dirs(path);
 	full = err ? NULL : realpath(path, NULL);
+	if (!full && !make && errno == ENOENT) {
+		*ret = path;
+		return NULL;
+	}
 	if (!err && !full)
 		err = err_os(errno, "cannot find the directory %s", path);
 	free(path);
@@ -97,7 +106,7 @@ struct err *trace_dir_new(const char *program_name, char **dir_ret)
 	char buf[65];
 
 	name = name_of(program_name, buf);
-	TRY(base_dir(&base));
+	TRY(base_dir(true, &base));
 	for (unsigned int n = 0; ; n++) {
 		_cleanup_free_ char *dir = NULL;
 
@@ -110,7 +119,9 @@ struct err *trace_dir_new(const char *program_name, char **dir_ret)
 			return NULL;
 		}
 		if (errno != EEXIST || n == UINT_MAX)
-			return err_os(errno, "cannot make the trace directory %s", dir);
+			return err_new(ERR_USAGE, "cannot make the trace directory %s: %s; set "
+				       "HINDSIGHT_TRACE_DIR to a directory that can be written, or "
+				       "name one with -o", dir, strerror(errno));
 	}
 }
 
@@ -121,7 +132,7 @@ struct err *trace_dir_latest(char **ret)
 	char target[PATH_MAX];
 	ssize_t n;
 
-	TRY(base_dir(&base));
+	TRY(base_dir(false, &base));
 	fd = os.openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	n = fd < 0 ? -1 : os.readlinkat(fd, "latest", target, sizeof(target) - 1);
 	if (n < 0 && errno == ENOENT)
@@ -160,10 +171,15 @@ struct err *trace_dir_set_latest(const char *dir)
 	_cleanup_free_ char *base = NULL, *full = NULL;
 	int e;
 
-	TRY(base_dir(&base));
+	TRY(base_dir(true, &base));
 	full = realpath(dir, NULL);
 	e = full ? point_latest(base, full) : errno;
 	return e ? err_os(e, "cannot set %s/latest", base) : NULL;
+}
+
+struct err *trace_base_dir(bool make, char **ret)
+{
+	return base_dir(make, ret);
 }
 
 struct err *trace_store_dir(char **ret)
@@ -171,7 +187,7 @@ struct err *trace_store_dir(char **ret)
 	char *base, *dir;
 	struct err *err;
 
-	TRY(base_dir(&base));
+	TRY(base_dir(true, &base));
 	if (asprintf(&dir, "%s/store", base) < 0)
 		dir = NULL;
 	free(base);

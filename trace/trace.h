@@ -345,9 +345,12 @@ const char *trace_effect_name(enum trace_effect_kind kind);
 /* ---- where traces live (the default places; nothing above depends on them) --------- */
 
 /*
- * All below ${HINDSIGHT_TRACE_DIR:-${XDG_DATA_HOME:-~/.local/share}/hindsight}, made when missing.
- * Returned paths are absolute and the caller frees them.
+ * All below ${HINDSIGHT_TRACE_DIR:-${XDG_DATA_HOME:-~/.local/share}/hindsight}, which is made when
+ * something is to be written there.  Returned paths are absolute and the caller frees them.
  */
+
+/* That directory; it may not be there unless it is made. */
+struct err *trace_base_dir(bool make, char **ret) __must_check;
 
 /* Make BASE/NAME-N, empty, for the smallest N not taken; NAME = last part of program_name. */
 struct err *trace_dir_new(const char *program_name, char **dir_ret) __must_check;

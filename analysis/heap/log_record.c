@@ -509,7 +509,7 @@ static struct err *on_check(const char *on)
 		*strchr(text[n], '=') = '\0';
 		for (unsigned i = 0; i < sizeof(own) / sizeof(*own); i++) {
 			if (!strcmp(text[n], own[i]))
-				return err_new(ERR_USAGE, "--on=%s: events of a log have a %s of "
+				return err_new(ERR_USAGE, "--on=%s: events of a log have %s of "
 					       "their own: give the attribute another name", on,
 					       own[i]);
 		}

@@ -142,6 +142,21 @@ done
 "$REPLAY" -a "$TMP/trace" | cmp - "$TMP/out" || fail '--chaos: other output'
 "$REC" --num-cores=65 true 2>"$TMP/err"
 [ $? = 125 ] && grep -q 'must be 1 to 64' "$TMP/err" || fail 'more than 64'
+"$REC" --num-cores=0 true 2>"$TMP/err"
+[ $? = 125 ] && grep -q 'from 1 on' "$TMP/err" && [ "$(wc -l <"$TMP/err")" = 1 ] || fail "0: $(cat "$TMP/err")"
+# Files of cgroups, of either version: those that are there say so, those that are not are not made up.
+for f in cpu.max cpuset.cpus.effective cpuset.cpus cpuset/cpuset.cpus cpuset/cpuset.effective_cpus cpu/cpu.cfs_quota_us cpu/cpu.max cpuset/none/cpuset.cpus; do
+	p=/sys/fs/cgroup/$f
+	rm -rf cg; got=$("$REC" --num-cores=5 -o cg cat $p 2>/dev/null); rc=$?
+	if [ -n "$(cat $p 2>/dev/null)" ]; then
+		case $f in *max) want='max 100000' ;; *quota_us) want=-1 ;; *) want=0-4 ;; esac
+		[ "$got" = "$want" ] || fail "$p says '$got', not '$want'"
+		[ "$("$REPLAY" -a cg)" = "$want" ] || fail "$p: replay"
+	else
+		[ -e $p ] || [ $rc = 1 ] || fail "$p is not there, and the program saw '$got'"
+		[ -z "$got" ] || fail "$p is empty, and the program saw '$got'"
+	fi
+done
 # nothing of ours is left
 ls -d "$TMP"/hindsight-cpus-* 2>/dev/null && fail 'directories are left'
 exit 0

@@ -30,6 +30,7 @@ if [ "$(id -u)" = 0 ]; then
 	mkdir -p "$at" && objcopy --only-keep-debug p "$at/${id:2}.debug" && objcopy --strip-debug p && has_debug=$at/${id:2}.debug
 	trap 'rm -f "$has_debug"; [ -n "$had" ] || rmdir "$at" 2>/dev/null' EXIT
 fi
+touch -d '2001-02-03 04:05:06 UTC' "work/sub dir/a.c" work/inc/b.h
 "$REC" -o t ./p || fail rec
 "$HINDSIGHT" pack -o without.hst t >/dev/null || fail 'pack'
 "$HINDSIGHT" pack --sources -o with.hst t >said || fail 'pack --sources'
@@ -40,8 +41,10 @@ mkdir bare && cd bare || exit 1
 "$HINDSIGHT" unpack -o u ../with.hst >/dev/null || fail 'unpack'
 "$HINDSIGHT" unpack -o w ../without.hst >/dev/null || fail 'unpack'
 mv u moved			# traces move
+[ "$(find moved/files -newermt 2001-02-03 ! -newermt 2001-02-04 | wc -l)" = 2 ] || fail "times of sources: $(ls -l moved/files)"
 look() { timeout 60 "$REPLAY" --batch --ex 'break lose' --ex continue --ex 'list 3,3' --ex up --ex 'info source' --ex 'list 5,5' "$1" >out 2>&1 </dev/null; }
 look moved || fail "replay: $(tail -2 out)"
+! grep -q 'more recent than' out || fail "gdb warns: $(grep 'more recent' out)"
 grep -q 'in the header' out || fail "gdb does not show the header: $(tail -5 out | tr '\n' '|')"
 grep -q 'here: it is lost' out || fail "gdb does not show the source: $(tail -5 out | tr '\n' '|')"
 look w; ! grep -q 'in the header' out || fail 'sources without --sources?'

@@ -92,6 +92,8 @@ assert any(frames[s[-1]]["name"] == "sixty" and "seventy_thread" in [frames[f]["
 X
 
 profile --read=s.bin --sysprof=s2.bin --collapsed=s.txt
+profile --read=s.bin | head -1 >said; grep -q 'if there were 1000 a second, which the file does not say (--rate=HZ)' said || fail "sysprof: the assumption is not told: $(cat said)"
+profile --read=s.bin --rate=2000 --json | python3 -c 'import json, sys; p = json.load(sys.stdin); assert p["period_ns"] == 500000 and not p["period_assumed"], p["period_ns"]' || fail 'sysprof: --rate'
 cmp s.bin s2.bin || fail 'sysprof: written, read and written again'
 grep -qE 'seventy_thread:0x[0-9a-f]+;sixty:0x[0-9a-f]+;' s.txt || fail "sysprof: $(head -3 s.txt)"
 profile --read="$ROOT/tests/golden/sysprof.bin" --by=line | grep -q ' 72.7 .*sys1.lua:2' || fail 'reading sysprof'
