@@ -18,6 +18,6 @@ done
 touch -d '1 hour' bug.hst
 "$REPLAY" -a bug.hst >got 2>err; [ $? = 125 ] && grep -q 'newer than' err || fail "a newer file: $(cat err)"
 echo junk >junk.hst
-"$REPLAY" -a junk.hst >got 2>err; [ $? = 125 ] && grep -q 'not a packed trace' err && [ ! -e traces/junk ] || fail "junk: $(cat err)"
+"$REPLAY" -a junk.hst >got 2>err; [ $? = 125 ] && grep -q 'nor a packed trace' err && [ ! -e traces/junk ] || fail "junk: $(cat err)"
 head -c 3000 bug.hst >cut.hst
 "$REPLAY" -a cut.hst >got 2>err; [ $? = 125 ] && [ "$(wc -l <err)" = 1 ] && [ ! -e traces/cut ] || fail "cut: $(cat err)"
