@@ -203,7 +203,7 @@ static void *sender(void *arg)
 
 static void missed_signal(void)
 {
-	struct itimerval it = { { 0, 0 }, { 1, 0 } };
+	struct itimerval it = { { 0, 0 }, { 5, 0 } };
 	pthread_t t;
 
 	main_thread = pthread_self();
