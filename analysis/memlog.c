@@ -183,7 +183,7 @@ void memlog_reset(struct session *s)
 				  "Before event %" PRIu64 " the process ran another program, whose "
 				  "%" PRIu64 " allocations --at=%" PRIu64 " tells.",
 				  event, made, event - 1);
-	s->log->l->n = s->log->l->moments = 0;
+	l->n = l->moments = 0;
 	if (s->log->first)
 		memset(s->log->first, 0, s->log->first_room * sizeof(*s->log->first));
 	s->log->moving = 0;

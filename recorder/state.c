@@ -169,9 +169,12 @@ static bool fault_waits(const struct rec_task *t)
 static bool trap_waits(const struct rec_task *t, uint64_t addr)
 {
 	struct regs regs;
-	struct err *err = tracee_regs_get(t->tid, &regs);
+	struct err *err;
 
-	return !err_catch(&err, ERR_GONE) && !err && regs.rip == addr + 1 && fault_waits(t);
+	if (!fault_waits(t))
+		return false;
+	err = tracee_regs_get(t->tid, &regs);
+	return !err_catch(&err, ERR_GONE) && !err && regs.rip == addr + 1;
 }
 
 /* The kernel gives it first of all. */

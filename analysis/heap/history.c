@@ -328,7 +328,7 @@ static struct err *follow(struct finding *f)
 		memset(&regs, 0, sizeof(regs));
 		err_free(replay_regs(s->r, fine.tid, &regs));
 		/* an event that is no call: the instruction was done for it (a trap) */
-		if (!same_code(s, fine.tid, regs.rip))
+		if (f->all > f->watches && !same_code(s, fine.tid, regs.rip))
 			w = writer_add(h, &(struct heap_writer){ .pc = regs.rip });
 		else if (fine.kind == REPLAY_FINE_MOVED || fine.nr < 0)
 			w = writer_number(f, fine.tid, regs.rip - 1, -1);
