@@ -170,7 +170,7 @@ static struct err *protect_keyed(struct rp_task *t, uint64_t addr, uint64_t len,
 		       (uint64_t)key, 0, 0);
 }
 
-static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev,
+static struct err *apply_protect(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 				 const struct trace_effect *e)
 {
 	enum { GROWSDOWN = 0x01000000, GROWSUP = 0x02000000 };
@@ -188,6 +188,8 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 		return bad_effect(ev, "protects a range that is not allowed");
 	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
 		patches_cut(&t->mm->patches, addr, len);
+	if (e->x & PROT_EXEC)
+		rp_tools_code_appears(r, t);
 	if (e->y)
 		return protect_keyed(t, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP),
 				     (int64_t)e->y - 1);
@@ -563,7 +565,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_UNMAP:
 		return apply_unmap(r, t, ev, e);
 	case TRACE_PROTECT:
-		return apply_protect(t, ev, e);
+		return apply_protect(r, t, ev, e);
 	case TRACE_MOVE:
 		return apply_move(r, t, ev, e);
 	case TRACE_ADVISE:

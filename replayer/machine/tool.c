@@ -214,6 +214,12 @@ void rp_tools_mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr
 		tools[n]->mapping_changes(r, t, addr, len);
 }
 
+void rp_tools_code_appears(struct replay *r, struct rp_task *t)
+{
+	EACH(code_appears)
+		tools[n]->code_appears(r, t);
+}
+
 struct err *rp_tools_make_room(struct rp_task *t, uint64_t addr, uint64_t len)
 {
 	EACH(make_room)

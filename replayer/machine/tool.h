@@ -137,6 +137,8 @@ struct run_ops {
 				     const struct trace_effect *e);
 	/* Mappings in [addr, addr + len) are about to change. */
 	void (*mapping_changes)(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
+	/* Some of the memory can be executed from now on: mprotect(2). */
+	void (*code_appears)(struct replay *r, struct rp_task *t);
 	/*
 	 * What the program maps in [addr, addr + len) needs the place of something of the tool's.
 	 */
@@ -205,6 +207,7 @@ bool rp_tools_own(const struct rp_mm *mm, uint64_t addr);
 struct err *rp_tools_effect_begins(struct replay *r, struct rp_task *t,
 				   const struct trace_effect *e) __must_check;
 void rp_tools_mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
+void rp_tools_code_appears(struct replay *r, struct rp_task *t);
 struct err *rp_tools_make_room(struct rp_task *t, uint64_t addr, uint64_t len) __must_check;
 void rp_tools_mapped(struct rp_mm *mm);
 bool rp_tools_fixed_code(struct rp_task *t, uint64_t addr);

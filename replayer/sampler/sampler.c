@@ -317,13 +317,18 @@ static void after_stop(struct replay *r, struct rp_task *t, int status)
 		missed(s);
 }
 
-static void mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+static void code_appears(struct replay *r, struct rp_task *t)
 {
 	struct rp_sampler *s = sampler_of(r);
 
-	(void)addr, (void)len;
 	if (s)
 		t->mm->tool[TOOL_SAMPLER] = (void *)(uintptr_t)++s->maps;
+}
+
+static void mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	(void)addr, (void)len;
+	code_appears(r, t);
 }
 
 static void memory_copied(struct rp_mm *copy, const struct rp_mm *mm)
@@ -376,6 +381,7 @@ static const struct run_ops sampler_ops = {
 	.before_run = before_run,
 	.after_stop = after_stop,
 	.mapping_changes = mapping_changes,
+	.code_appears = code_appears,
 	.memory_copied = memory_copied,
 	.before_search = before_search,
 	.went_back = went_back,

@@ -140,6 +140,7 @@ int main(int argc, char **argv)
 	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	at = 32;
 	wanted = !strcmp(name, "fixed")	   ? (code_fn *)fixed_frames()
+		 : !strcmp(name, "late")    ? (code_fn *)fixed_frames()
 		 : !strcmp(name, "pointer") ? (code_fn *)called_by_pointer()
 		 : !strcmp(name, "frames")  ? (code_fn *)frame_pointers()
 		 : !strcmp(name, "copied")  ? (code_fn *)copied_return()
@@ -147,6 +148,11 @@ int main(int argc, char **argv)
 		 : !strcmp(name, "aligned") ? aligned
 		 : !strcmp(name, "inferred") ? inferred
 					     : in_c;
+	if (!strcmp(name, "late")) {	/* code by mprotect(), long after its mapping */
+		mprotect(code, 4096, PROT_READ | PROT_WRITE);
+		in_c(100000000, NULL);
+		mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	}
 	if (strcmp(name, "thread")) {
 		run(wanted, stack);
 		return 0;
