@@ -203,32 +203,66 @@ bool unwind_row(const struct cfi_row *row, struct symbols_regs *regs,
 
 /* ---- in the system call buffer --------------------------------------------------------------- */
 
+/* Where the stub at pc begins, if there is one. */
+static uint64_t stub_start(struct symbols *s, uint64_t pc)
+{
+	uint64_t area = space_made_start(s, pc);
+
+	return area ? pc - (pc - area) % STUB_SIZE : 0;
+}
+
+/* Does a stub begin at `at`?  What comes behind the instructions that it stands for. */
+static bool stub_after(struct symbols *s, const struct symbols_memory *mem, uint64_t at,
+		       uint64_t *ret)
+{
+	uint64_t info[STUB_INFO / 8];
+
+	if (!at || !mem_read(mem, at, info, sizeof(info)) ||
+	    info[STUB_TRACED / 8] - at >= STUB_SIZE || info[STUB_CONT / 8] - at >= STUB_SIZE ||
+	    !space_executable(s, info[STUB_AFTER / 8]))
+		return false;
+	*ret = info[STUB_AFTER / 8];
+	return true;
+}
+
+static bool on_hook_stack(const struct symbols_regs *regs)
+{
+	return regs->r[SYMBOLS_RSP] <= FIXED_STACK && regs->r[SYMBOLS_RSP] > FIXED_STATE;
+}
+
 /*
- * The hook that stands for a system call runs on a stack of its own (syscallbuf/entry.S): the
- * program's rsp is in its state, and where its stub was jumped from in front of the stub.  The
- * registers that calls preserve are those of the hook's C code by now: kept, because they are often
- * still the program's.
+ * The hook that stands for a system call, cpuid or rdtsc runs on a stack of its own
+ * (syscallbuf/entry.S): the program's rsp is in its state.  Which stub it was jumped from is in rcx
+ * at first, and then on its stack: where, differs between calls and the others.  Near its end rcx
+ * is the place behind the call.
+ *
+ * The registers that calls preserve are those of the hook's C code by now: kept, because they are
+ * often still the program's.
  */
 static bool step_hook(struct symbols *s, struct symbols_regs *regs,
 		      const struct symbols_memory *mem)
 {
-	uint64_t info, after, rsp;
+	enum { OF_CALL = 80, OF_OTHERS = 96 };
+	uint64_t rcx = regs->known & 1u << SYMBOLS_RCX ? regs->r[SYMBOLS_RCX] : 0;
+	uint64_t in_call = 0, in_others = 0, after, rsp, to;
 
 	if (!mem_read(mem, FIXED_STATE + STATE_RSP, &rsp, 8))
 		return false;
-	if (regs->r[SYMBOLS_RSP] <= FIXED_STACK && regs->r[SYMBOLS_RSP] > FIXED_STATE) {
-		if (!mem_read(mem, FIXED_STACK - 80, &info, 8) ||
-		    !mem_read(mem, info + STUB_AFTER, &after, 8) || !after)
+	if (on_hook_stack(regs)) {
+		if (!mem_read(mem, FIXED_STACK - OF_CALL, &in_call, 8) ||
+		    !mem_read(mem, FIXED_STACK - OF_OTHERS, &in_others, 8))
 			return false;
-	} else {
-		/* before the first instruction, or behind the last that needs its stack */
-		after = regs->r[SYMBOLS_RCX];
-		if (rsp != regs->r[SYMBOLS_RSP] || !(regs->known & 1u << SYMBOLS_RCX) ||
-		    regs->r[SYMBOLS_RIP] - FIXED_PAGE >= FIXED_END - FIXED_PAGE)
+	} else if (rsp != regs->r[SYMBOLS_RSP] ||
+		   regs->r[SYMBOLS_RIP] - FIXED_PAGE >= FIXED_END - FIXED_PAGE) {
+		return false;
+	} else if (mem_read(mem, FIXED_STATE + STATE_JUMP, &to, 8)) {
+		in_call = stub_start(s, to);	/* at its end: it jumps back there */
+	}
+	if (!stub_after(s, mem, rcx, &after) && !stub_after(s, mem, in_call, &after) &&
+	    !stub_after(s, mem, in_others, &after)) {
+		if (!space_executable(s, rcx))
 			return false;
-		if (!space_executable(s, after) &&
-		    (!mem_read(mem, after + STUB_AFTER, &after, 8) || !space_executable(s, after)))
-			return false;
+		after = rcx;
 	}
 	regs->r[SYMBOLS_RIP] = after;
 	regs->r[SYMBOLS_RSP] = rsp;
@@ -239,20 +273,20 @@ static bool step_hook(struct symbols *s, struct symbols_regs *regs,
 
 /*
  * A stub stands for instructions of the program's (recorder/sites.c): what comes behind them is in
- * front of it.  It runs on the program's stack.
+ * front of it.  It runs on the program's stack, and at its end or beginning on the hook's.
  */
 static bool step_stub(struct symbols *s, struct symbols_regs *regs,
 		      const struct symbols_memory *mem)
 {
-	uint64_t pc = regs->r[SYMBOLS_RIP], area = space_made_start(s, pc), bias;
-	uint64_t at = pc - (pc - area) % STUB_SIZE, info[STUB_INFO / 8];
+	uint64_t pc = regs->r[SYMBOLS_RIP], at = stub_start(s, pc), bias, after;
 
-	if (!area || pc - at < STUB_INFO || !mem_read(mem, at, info, sizeof(info)))
+	if (!at || pc - at < STUB_INFO || !stub_after(s, mem, at, &after) ||
+	    !space_module(s, after, &bias))
 		return false;
-	if (info[STUB_TRACED / 8] - at >= STUB_SIZE || info[STUB_CONT / 8] - at >= STUB_SIZE ||
-	    !space_module(s, info[STUB_AFTER / 8], &bias))
+	if (on_hook_stack(regs) &&
+	    !mem_read(mem, FIXED_STATE + STATE_RSP, &regs->r[SYMBOLS_RSP], 8))
 		return false;
-	regs->r[SYMBOLS_RIP] = info[STUB_AFTER / 8];
+	regs->r[SYMBOLS_RIP] = after;
 	return true;
 }
 
@@ -271,7 +305,7 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 	if (!r || r->kind == ROW_END)
 		return false;
 	if (r->kind == ROW_NONE &&
-	    (step_hook(s, regs, mem) || (first && step_stub(s, regs, mem)))) {
+	    ((first && step_stub(s, regs, mem)) || step_hook(s, regs, mem))) {
 		/* what comes next was interrupted, too: its address is exact */
 		*how_ret = SYMBOLS_SIGNAL;
 		return true;

@@ -170,15 +170,24 @@ static unsigned points_pass(struct rp_sampler *s)
 
 /* ---- a sample -------------------------------------------------------------------------------- */
 
-/* In the stub of a patched call, on the way to the hook or from it: where the call is. */
-static void out_of_patch(const struct patches *patches, struct regs *regs)
+/*
+ * In the stub of a patched call, on the way to the hook or from it: where the call is.  Of cpuid
+ * and rdtsc a part of the stub runs on the hook's stack.
+ */
+static void out_of_patch(const struct rp_task *t, struct regs *regs)
 {
+	const struct patches *patches = &t->mm->patches;
 	const struct patch *p;
+	uint64_t rsp;
 
 	patch_normal(patches, regs);
 	p = patches->n ? patches_stub(patches, regs->rip) : NULL;
-	if (p)
-		regs->rip = p->addr + p->call_at;
+	if (!p)
+		return;
+	regs->rip = p->addr + p->call_at;
+	if (regs->rsp - FIXED_STATE <= FIXED_STACK - FIXED_STATE &&
+	    tracee_read_some(t->real, FIXED_STATE + STATE_RSP, &rsp, sizeof(rsp)) == sizeof(rsp))
+		regs->rsp = rsp;
 }
 
 static void sample(struct rp_sampler *s, struct replay *r, struct rp_task *t)
@@ -195,7 +204,7 @@ static void sample(struct rp_sampler *s, struct replay *r, struct rp_task *t)
 	sample.weight = points_pass(s);
 	if (!rp_tools_program_regs(r, t, &sample.regs))
 		return;		/* in code of ours */
-	out_of_patch(&t->mm->patches, &sample.regs);
+	out_of_patch(t, &sample.regs);
 	if (s->n == s->room) {
 		s->room = s->room ? 2 * s->room : 4096;
 		s->taken = alloc_more(s->taken, s->room, sizeof(*s->taken), "samples");

@@ -188,9 +188,10 @@ static void walk_program(const char *name, const char *cc, unsigned long allowed
 	end_traced(w.pid);
 }
 
-/* The stack of a thread in the middle of a buffered system call. */
+/* The stack of a thread in the middle of a buffered system call, cpuid or rdtsc. */
 struct hooked {
 	pid_t pid;
+	unsigned info_at;	/* so far below the hook's stack */
 	uint64_t after, rsp;
 };
 
@@ -198,12 +199,13 @@ static bool hooked_read(void *ctx, uint64_t addr, void *buf, size_t len)
 {
 	enum { INFO = 0x123456000 };
 	struct hooked *h = ctx;
-	uint64_t info = INFO;
+	uint64_t info = addr == FIXED_STACK - h->info_at ? INFO : 1;
+	uint64_t stub[STUB_INFO / 8] = { h->after, INFO + 64, INFO + 48, 0 };
 
-	if (addr == FIXED_STACK - 80)
+	if (addr == FIXED_STACK - 80 || addr == FIXED_STACK - 96)
 		memcpy(buf, &info, len);
-	else if (addr == INFO)
-		memcpy(buf, &h->after, len);
+	else if (addr == INFO && len == sizeof(stub))
+		memcpy(buf, stub, len);
 	else if (addr == FIXED_STATE)
 		memcpy(buf, &h->rsp, len);
 	else
@@ -211,7 +213,7 @@ static bool hooked_read(void *ctx, uint64_t addr, void *buf, size_t len)
 	return true;
 }
 
-static void in_a_hook(void **state)
+static void in_hook(unsigned info_at)
 {
 	struct symbols_pc real[MAX_DEPTH], pc[MAX_DEPTH];
 	struct symbols_memory mem;
@@ -221,7 +223,7 @@ static void in_a_hook(void **state)
 	char path[256];
 	size_t n;
 
-	(void)state;
+	h.info_at = info_at;
 	assert_true(build("hook", "c", program, "gcc -O2 -g", path));
 	h.pid = start_traced(path);
 	assert_true(run_to_trap(h.pid));
@@ -241,6 +243,8 @@ static void in_a_hook(void **state)
 	end_traced(h.pid);
 }
 
+static void in_a_hook(void **state) { (void)state; in_hook(80); }
+static void in_a_trap_hook(void **state) { (void)state; in_hook(96); }
 static void gcc_O0(void **state) { (void)state; walk_program("g0", "gcc -O0 -g -Wl,-z,now", 0); }
 static void gcc_O2(void **state) { (void)state; walk_program("g2", "gcc -O2 -g -Wl,-z,now", 0); }
 static void gcc_stripped(void **state) { (void)state; walk_program("gs", "gcc -O2 -s -fomit-frame-pointer", 0); }
@@ -269,7 +273,9 @@ static void lld(void **state) { (void)state; walk_program("l", "gcc -O2 -g -fuse
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_a_hook), cmocka_unit_test(gcc_O0), cmocka_unit_test(gcc_O2), cmocka_unit_test(gcc_stripped),
+		cmocka_unit_test(in_a_hook),
+		cmocka_unit_test(in_a_trap_hook), cmocka_unit_test(gcc_O0),
+		cmocka_unit_test(gcc_O2), cmocka_unit_test(gcc_stripped),
 		cmocka_unit_test(gcc_static), cmocka_unit_test(gcc_debug_frame), cmocka_unit_test(gcc_frame_pointers),
 		cmocka_unit_test(clang_O2), cmocka_unit_test(clang_O1_sections), cmocka_unit_test(musl),
 		cmocka_unit_test(musl_dynamic), cmocka_unit_test(musl_stripped), cmocka_unit_test(lld),
