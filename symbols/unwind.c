@@ -211,6 +211,18 @@ static uint64_t stub_start(struct symbols *s, uint64_t pc)
 	return area ? pc - (pc - area) % STUB_SIZE : 0;
 }
 
+/* Of which stub is this the place where the hook jumps back to?  0: none. */
+static uint64_t stub_of_end(const struct symbols_memory *mem, uint64_t to)
+{
+	uint64_t info[STUB_INFO / 8];
+
+	for (uint64_t at = (to & ~(uint64_t)7) - STUB_SIZE; at < to; at += 8)
+		if (mem_read(mem, at, info, sizeof(info)) &&
+		    (info[STUB_TRACED / 8] == to || info[STUB_CONT / 8] == to))
+			return at;
+	return 0;
+}
+
 /* Does a stub begin at `at`?  What comes behind the instructions that it stands for. */
 static bool stub_after(struct symbols *s, const struct symbols_memory *mem, uint64_t at,
 		       uint64_t *ret)
@@ -256,7 +268,7 @@ static bool step_hook(struct symbols *s, struct symbols_regs *regs,
 		   regs->r[SYMBOLS_RIP] - FIXED_PAGE >= FIXED_END - FIXED_PAGE) {
 		return false;
 	} else if (mem_read(mem, FIXED_STATE + STATE_JUMP, &to, 8)) {
-		in_call = stub_start(s, to);	/* at its end: it jumps back there */
+		in_call = stub_of_end(mem, to);	/* it jumps back there */
 	}
 	if (!stub_after(s, mem, rcx, &after) && !stub_after(s, mem, in_call, &after) &&
 	    !stub_after(s, mem, in_others, &after)) {
