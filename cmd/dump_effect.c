@@ -70,7 +70,8 @@ static void print_patch(FILE *out, const struct trace_effect *e)
 {
 	static const char *const kinds[] = {
 		[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc",
-		[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop"
+		[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop",
+		[PATCH_FXSAVE] = "fxsave"
 	};
 
 	fprintf(out, " %#" PRIx64 " %s", e->addr, NAME_IN(kinds, e->y));

@@ -46,7 +46,7 @@ struct count {
 };
 
 enum { CALLS = SYS_ROWS + 1 };	/* the last: numbers beyond the table */
-enum { PATCH_KINDS = PATCH_SPIN + 1 };
+enum { PATCH_KINDS = PATCH_FXSAVE + 1 };
 
 /*
  * Records are compressed by themselves as the trace compresses its data stream: in blocks, level 1.
@@ -61,7 +61,8 @@ struct zip {
 
 static const char *const patch_kinds[PATCH_KINDS] = {
 	[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc",
-	[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop"
+	[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop",
+	[PATCH_FXSAVE] = "fxsave"
 };
 
 struct stats {

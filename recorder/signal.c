@@ -141,6 +141,8 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	TRY(rec_trap_done(rec, t, sig, regs, &after));
 	if (insn <= TRAP_CPUID && len == (insn == TRAP_RDTSCP ? 3 : 2))
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
+	if (insn == TRAP_FXSAVE)
+		rec_buffer_site(rec, t, regs->rip, PATCH_FXSAVE);
 	if (insn == TRAP_RDTSC || insn == TRAP_RDTSCP)
 		rec_tsc_trapped(rec, t);
 	rec_pt_stepped(rec, t, TRAP_TRACE);

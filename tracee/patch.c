@@ -115,8 +115,13 @@ static bool shape_after(struct patch_site *s, const uint8_t *code, size_t room)
  * One instruction of five bytes or more in front of the call: mov of a number, small as calls'
  * numbers are, to eax or rax.  It may also be the end of another one (mov to r8d, a store): see
  * site_insn_starts(). */
-static unsigned before_len(const uint8_t *call, size_t room)
+static unsigned before_len(enum patch_kind kind, const uint8_t *call, size_t room)
 {
+	if (kind == PATCH_CPUID)	/* leaves: few, from 0 or 0x80000000 on */
+		return room >= 5 && call[-5] == 0xb8 && !call[-3] && !call[-2] &&
+				       (!call[-1] || call[-1] == 0x80)
+			       ? 5
+			       : 0;
 	if (room >= 7 && call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0 && call[-3] < 4 &&
 	    !call[-2] && !call[-1])
 		return 7;
@@ -128,7 +133,7 @@ static unsigned before_len(const uint8_t *call, size_t room)
 /* The call itself is not replaced, so an interrupted one can begin again as always. */
 static bool shape_number(struct patch_site *s, const uint8_t *code, size_t before, unsigned *back)
 {
-	unsigned n = before_len(code, before);
+	unsigned n = before_len(s->kind, code, before);
 
 	if (!n || !append(s, code - n, n))
 		return false;
@@ -136,6 +141,43 @@ static bool shape_number(struct patch_site *s, const uint8_t *code, size_t befor
 	s->len = (uint8_t)n;
 	*back = n;
 	return true;
+}
+
+/*
+ * fxsave at a register and a distance, without prefixes but REX, which is *rex_ret (0: none).  Its
+ * length; 0: another one.
+ */
+static unsigned fxsave_length(const uint8_t *code, size_t room, uint8_t *rex_ret, uint8_t *rm_ret,
+			      int32_t *distance_ret)
+{
+	unsigned rex = (code[0] & 0xf0) == 0x40, mod, rm, at = rex + 3;
+
+	if (room < 12 || code[rex] != 0x0f || code[rex + 1] != 0xae ||
+	    (code[rex + 2] & 0x38) || code[rex + 2] >> 6 == 3)
+		return 0;
+	mod = code[rex + 2] >> 6;
+	rm = code[rex + 2] & 7;
+	*rex_ret = rex ? code[0] : 0;
+	*rm_ret = (uint8_t)rm;
+	at += rm == 4;
+	/* without a register: relative to rip, or absolute */
+	if (!mod && (rm == 5 || (rm == 4 && (code[at - 1] & 7) == 5)))
+		return 0;
+	*distance_ret = mod == 1 ? (int8_t)code[at] : 0;
+	if (mod == 2)
+		memcpy(distance_ret, code + at, 4);
+	return at + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+}
+
+/* 0: this instruction is not one of that kind. */
+static unsigned call_length(enum patch_kind kind, const uint8_t *code, size_t room)
+{
+	uint8_t rex, rm;
+	int32_t distance;
+
+	if (kind == PATCH_FXSAVE)
+		return fxsave_length(code, room, &rex, &rm, &distance);
+	return kind == PATCH_TSC && code[1] == 0x01 ? 3 : 2;	/* rdtscp */
 }
 
 enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
@@ -150,10 +192,11 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 		before = 0;
 	if (room < 5)
 		return PATCH_UNREADABLE;
-	/* rdtscp */
-	*ret = (struct patch_site){ .kind = kind,
-				    .call_len = kind == PATCH_TSC && code[9] == 0x01 ? 3 : 2 };
+	*ret = (struct patch_site){ .kind = kind };
+	ret->call_len = (uint8_t)call_length(kind, code + 8, room);
 	*back_ret = 0;
+	if (!ret->call_len)
+		return PATCH_SHAPE;
 	if (kind == PATCH_SPIN && memcmp(code + 8, patch_pause, 2))
 		return PATCH_SHAPE;
 	if (shape_after(ret, code + 8, room)) {
@@ -161,7 +204,7 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 			return PATCH_OK;
 		why = PATCH_BRANCH;
 	}
-	if (kind != PATCH_SYSCALL)
+	if (kind != PATCH_SYSCALL && kind != PATCH_CPUID)
 		return why;
 	*ret = (struct patch_site){ .kind = kind, .call_len = 2 };
 	if (!shape_number(ret, code + 8, before, back_ret) ||
@@ -221,6 +264,38 @@ static void put_spin(struct x86_code *c, struct patch *p)
 	x86_put(c, patch_mark, PATCH_MARK_BYTES);
 }
 
+/* mov $value of so many bytes to what a fxsave of these bytes stores at `at'. */
+static void put_into(struct x86_code *c, const uint8_t *fxsave, int32_t at, unsigned bytes,
+		     uint32_t value)
+{
+	uint8_t rex, rm, modrm;
+	int32_t distance;
+
+	fxsave_length(fxsave, PATCH_BYTES, &rex, &rm, &distance);
+	modrm = 0x80 | rm;
+	rex = (uint8_t)((rex & 0x43) | (bytes == 8 ? 0x48 : 0x40));
+	if (bytes == 2)
+		X86_PUT(c, 0x66);
+	X86_PUT(c, rex, 0xc7, modrm);
+	if (rm == 4)
+		x86_put(c, fxsave + (fxsave[0] != 0x0f) + 3, 1);
+	x86_put32(c, (uint32_t)(distance + at));
+	x86_put(c, &value, bytes == 2 ? 2 : 4);
+}
+
+/*
+ * The last x87 instruction, its operand and its opcode are in it, or not, and AMD has one more bit
+ * of MXCSR (as in recorder/xsave.c).  No flag changes.
+ */
+static void put_fxsave(struct x86_code *c, const uint8_t *fxsave, unsigned len)
+{
+	x86_put(c, fxsave, len);
+	put_into(c, fxsave, 6, 2, 0);
+	put_into(c, fxsave, 8, 8, 0);
+	put_into(c, fxsave, 16, 8, 0);
+	put_into(c, fxsave, 28, 4, 0xffff);
+}
+
 static void put_moved(struct x86_code *c, const struct patch_site *s, unsigned i, uint64_t addr)
 {
 	const struct x86_instr *insn = &s->insn[i];
@@ -234,6 +309,13 @@ static void put_call(struct x86_code *c, const struct patch_site *s, uint64_t fl
 		     struct patch *p, struct stub_info *info)
 {
 	p->hook_at = (uint8_t)c->len;
+	if (s->kind == PATCH_FXSAVE) {
+		p->traced_at = (uint8_t)c->len;
+		put_fxsave(c, s->bytes + s->call_at, s->call_len);
+		info->traced = c->at + p->traced_at;
+		info->cont = x86_here(c);
+		return;
+	}
 	if (s->kind == PATCH_SPIN) {
 		put_spin(c, p);
 	} else {

@@ -6,7 +6,8 @@
  *
  *	after	syscall and the instructions behind it; a conditional jump may be the last, and so may `ret` or `jmp`
  *		when only padding follows
- *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction stays where it is
+ *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction stays where it is.
+ *		Of cpuid, which stays marked there (mark.h), for who branches to it
  *
  * Nothing near may look like a branch into the replaced bytes.  A task found in the middle of them
  * (it was in a call there, or a signal handler returns to it) goes on in the stub: see
@@ -27,8 +28,12 @@ extern const uint8_t patch_mark[PATCH_MARK_BYTES];	/* ud2 */
 /*
  * PATCH_SPIN: `pause' in a loop that waits for memory to change.  Its stub counts, and instead of
  * each BUF_SPINS-th pause it traps (ud2).
+ * PATCH_FXSAVE: its stub does it, and then stores the same everywhere into what differs between
+ * makers of processors.  Nothing is recorded of it.
  */
-enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK, PATCH_SPIN };
+enum patch_kind {
+	PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK, PATCH_SPIN, PATCH_FXSAVE
+};
 
 enum patch_refusal {
 	PATCH_OK = 0, PATCH_UNREADABLE, PATCH_SHAPE, PATCH_BRANCH, PATCH_FAR,

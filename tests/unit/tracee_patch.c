@@ -86,7 +86,7 @@ static void load(struct snippet *s, const char *path)
 	unsigned long long value;
 	FILE *f;
 
-	*s = (struct snippet){ .kind = strstr(base, "cpuid") ? PATCH_CPUID : strstr(base, "pause") ? PATCH_SPIN : PATCH_SYSCALL };
+	*s = (struct snippet){ .kind = strstr(base, "cpuid") ? PATCH_CPUID : strstr(base, "pause") ? PATCH_SPIN : strstr(base, "fxsave") ? PATCH_FXSAVE : PATCH_SYSCALL };
 	snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base, "."), base);
 	assert_non_null(mkdtemp(dir));
 	command("cc -c -o %s/o %s && objcopy -O binary -j .text %s/o %s/bin && nm %s/o > %s/nm", dir, path, dir, dir, dir, dir);

@@ -1,0 +1,5 @@
+/* relative to rip: not moved */
+	.globl start, site
+start:	nop
+site:	fxsave	start(%rip)
+	ret
