@@ -207,10 +207,7 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t,
 
 /* ---- around a run -------------------------------------------------------------------------- */
 
-/*
- * A step from where replaced bytes begin is one of the instruction that was there, not of the jump.
- */
-static void stub_of_first(struct rp_task *t)
+void rp_stub_of_first(struct rp_task *t)
 {
 	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
 
@@ -285,7 +282,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 			leave_in(mm, t);
 		}
 	} else if (run->step) {
-		stub_of_first(t);
+		rp_stub_of_first(t);
 		if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in || dual_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 	} else if (stops_mm(mm)->int3_gen != gen || stops_mm(mm)->int3_pid != t->rec_pid) {

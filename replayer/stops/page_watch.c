@@ -402,6 +402,16 @@ static bool is_fetch(const struct rp_task *t, const struct page_watch *g, uint64
 	       (x86_instr_at(code, n, &insn) && t->regs.rip + insn.len > addr);
 }
 
+/* In the stub of a fxsave, which stores more behind it. */
+static bool in_fxsave(const struct rp_task *t)
+{
+	const struct patch *p = patches_stub(&t->mm->patches, t->regs.rip);
+	struct regs regs = t->regs;
+
+	return p && p->kind == PATCH_FXSAVE &&
+	       patch_normal(&t->mm->patches, &regs) == PATCH_IN_HOOK;
+}
+
 bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = page_down(addr);
@@ -426,7 +436,9 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	inprocess_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	dual_bare(t, from, false);
-	stops->page_watch_size = access_size(t->real, from);
+	if (from == place)
+		rp_stub_of_first(t);
+	stops->page_watch_size = access_size(t->real, t->regs.rip);
 	len = rp_string_at(t, &string, &fixed);
 	if (!len || !fixed)
 		string = 0;
@@ -453,9 +465,10 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err = finish_string(r, t, place);
 	if (stops->marks)
 		note_store(stops, t, string, to);
-	/* a displaced call is several: on to where the program is somewhere */
+	/* a displaced call is several, as is fxsave: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP &&
-			     inprocess_inside(t) && !inprocess_original(mm, t->regs.rip);
+			     ((inprocess_inside(t) && !inprocess_original(mm, t->regs.rip)) ||
+			      in_fxsave(t));
 	     i++)
 		err = rp_raw_step(t, &status);
 	if (!err && WSTOPSIG(status) == SIGTRAP)
