@@ -173,28 +173,6 @@ static void collect_page(void *ctx, uint64_t addr, const void *bytes)
 	e->data = copy;
 }
 
-/* The file of a mapping, when it can still be opened and is the same. */
-static int open_mapped(struct rec_task *t, const struct tracee_map *m, struct stat *st)
-{
-	char path[4200];
-
-	for (int attempt = 0; attempt < 2; attempt++) {
-		int fd;
-
-		if (attempt == 0)
-			snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, m->name);
-		else
-			snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (fstat(fd, st) == 0 && st->st_ino == m->inode && S_ISREG(st->st_mode))
-			return fd;
-		close(fd);
-	}
-	return -1;
-}
-
 static struct trace_effect *image_map(struct recorder *rec, const struct tracee_map *m,
 				      enum trace_map_kind kind)
 {
@@ -215,6 +193,7 @@ struct image_file {
 	const struct tracee_map *of;
 	int fd;
 	struct stat st;
+	char name[REC_MAP_NAME];
 };
 
 static void image_open(struct rec_task *t, const struct tracee_map *m, struct image_file *f)
@@ -227,7 +206,25 @@ static void image_open(struct rec_task *t, const struct tracee_map *m, struct im
 	if (f->fd >= 0)
 		close(f->fd);
 	f->of = m;
-	f->fd = m->inode ? open_mapped(t, m, &f->st) : -1;
+	f->fd = m->inode ? rec_map_file(t, m, &f->st, f->name) : -1;
+}
+
+/* st: of the file, NULL where it is not open.  Its call sites are then found by stops only. */
+static struct err *image_code(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
+			      const struct stat *st)
+{
+	uint64_t len = m->end - m->start;
+	/* the same in all processes */
+	struct stat vdso = { .st_ino = 1, .st_size = (off_t)len };
+
+	if (!strcmp(m->name, "[vdso]"))
+		st = &vdso;
+	else if (st || m->inode)
+		TRY(rec_mark_code(rec, t, m->start, len, m->offset,
+				  m->prot & PROT_WRITE ? NULL : st));
+	if (st)
+		rec_buffer_mapped(rec, t, m->start, len, m->offset, st, true);
+	return NULL;
 }
 
 static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
@@ -246,9 +243,9 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		st = f->st;
 		TRY(trace_writer_file(rec->writer, c.fd, &st, false, &object, &new));
 		if (new) {
-			char *path = rec_alloc(rec, strlen(m->name) + 1);
+			char *path = rec_alloc(rec, strlen(f->name) + 1);
 
-			memcpy(path, m->name, strlen(m->name) + 1);
+			memcpy(path, f->name, strlen(f->name) + 1);
 			trace_writer_object_effect(rec->writer, object, path, &def);
 			*rec_effect(rec, def.kind) = def;
 		}
@@ -259,19 +256,13 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		image_map(rec, m, TRACE_MAP_ANON);
 	}
 	if (c.fd < 0 || (m->prot & PROT_WRITE))
+		/* of a file that cannot be opened, also pages that nobody has touched yet */
 		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, c.fd,
 						m->offset, collect_page, &c)
 				: tracee_pages(t->tid, m->start, m->end - m->start,
-					       m->name[0] == '[', collect_page, &c);
-	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
-		if (c.fd < 0)
-			/* the same in all processes */
-			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };
-		if (c.fd >= 0)
-			err = rec_mark_code(rec, t, m->start, m->end - m->start, m->offset,
-					    m->prot & PROT_WRITE ? NULL : &st);
-		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st, true);
-	}
+					       m->inode || m->name[0] == '[', collect_page, &c);
+	if (!err && (m->prot & PROT_EXEC))
+		err = image_code(rec, t, m, c.fd >= 0 ? &st : NULL);
 	return err;
 }
 

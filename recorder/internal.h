@@ -73,6 +73,15 @@ void rec_sums(struct recorder *rec, struct rec_task *t);
 /* The trace takes no more: says so once, and the program goes on without.  Takes err. */
 void rec_trace_failed(struct recorder *rec, struct err *err);
 
+/* ---- map_file.c: the file behind a mapping --------------------------------------------------- */
+enum { REC_MAP_NAME = 4096 };
+/*
+ * Opened for reading, with its fstat() and its name as it leads there from some root; -1 where it
+ * cannot be opened: st is undefined then.
+ */
+int rec_map_file(const struct rec_task *t, const struct tracee_map *m, struct stat *st,
+		 char name[REC_MAP_NAME]);
+
 /* ---- maps.c: mappings, and what of them is the program's state ------------------------------- */
 /* Does this mapping belong to the program's state?  Not what is ours. */
 bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);

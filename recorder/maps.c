@@ -118,37 +118,12 @@ static const struct rec_shared *shared_at(const struct rec_mm *mm, uint64_t addr
 	return s;
 }
 
-/* By its name, if that still leads to it. */
-static int open_named(const struct rec_task *t, const struct tracee_map *m)
-{
-	char path[4200];
-	struct stat st;
-	int fd;
-
-	if (m->name[0] != '/')
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, m->name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->inode && S_ISREG(st.st_mode)))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* With the right to (CAP_CHECKPOINT_RESTORE). */
-static int open_by_address(const struct rec_task *t, const struct tracee_map *m)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->tid, m->start,
-		 m->end);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
 /* A descriptor to be closed, or -1: to find out where the mapped file has holes. */
 static int map_fd(struct rec_task *t, const struct tracee_map *m)
 {
 	const struct rec_shared *s;
+	char name[REC_MAP_NAME];
+	struct stat st;
 	int fd = -1;
 
 	if (m->end - m->start <= SMALL || (!m->inode && !m->shared))
@@ -156,9 +131,7 @@ static int map_fd(struct rec_task *t, const struct tracee_map *m)
 	s = shared_at(t->mm, m->start);
 	if (s && s->file && s->file->fd >= 0)
 		fd = fcntl(s->file->fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0 && !(s && s->file && s->file->live))
-		fd = open_named(t, m);
-	return fd < 0 ? open_by_address(t, m) : fd;
+	return fd < 0 ? rec_map_file(t, m, &st, name) : fd;
 }
 
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m)
