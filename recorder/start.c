@@ -340,6 +340,18 @@ static struct err *record(struct recorder *rec)
 	return exec_failure(rec);
 }
 
+/* aborted: the trace must not be taken for all that the program did. */
+static struct err *close_trace(struct recorder *rec, bool aborted)
+{
+	struct trace_totals totals;
+
+	trace_writer_totals(rec->writer, &totals);
+	if (!aborted || !totals.events)
+		return trace_writer_close(rec->writer, rec->root_status);
+	trace_writer_abandon(rec->writer);
+	return NULL;
+}
+
 struct err *recorder_run(const struct recorder_options *options, int *status_ret)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
@@ -380,7 +392,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked);
 	rec->start_ns = now_ns();
 	err = record(rec);
-	close_err = trace_writer_close(rec->writer, rec->root_status);
+	close_err = close_trace(rec, err != NULL);
 	if (!err && !rec->failed)
 		err = close_err;
 	else

@@ -293,6 +293,8 @@ void trace_writer_totals(const struct trace_writer *w, struct trace_totals *ret)
 
 /* Flush, write the end mark, free w (also on error). */
 struct err *trace_writer_close(struct trace_writer *w, int exit_status) __must_check;
+/* Free w and write no end mark: the trace is torn after its last whole event. */
+void trace_writer_abandon(struct trace_writer *w);
 
 /* ---- reading ---------------------------------------------------------------- */
 
