@@ -18,6 +18,7 @@
 #include "cmd/front.h"
 #include "recorder/recorder.h"
 #include "tracee/ticks.h"
+#include "tracee/usable.h"
 
 struct rec_options {
 	const char *output;
@@ -285,6 +286,7 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 
 	if (o->wait_all && o->kill_rest)
 		return err_new(ERR_USAGE, "--wait and --kill: one of them");
+	TRY(tracee_usable());
 	TRY(ticks_choose((enum ticks_source)o->ticks, &ro->ticks));
 	TRY(find_program(argv[0], &r->exe));
 	TRY(trace_place(o, r->exe, &r->dir, &r->store));

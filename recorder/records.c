@@ -1,6 +1,7 @@
 /*
  * records.c - what the hook has written to a process's buffer goes to the trace.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -161,7 +162,9 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 	if (buf->at + sizeof(first) > FIXED_END)
 		local[1].iov_len = remote[1].iov_len = FIXED_END - buf->at;
 	if (process_vm_readv(t->tid, local, 2, remote, 2, 0) < 8)
-		return &err_gone;
+		return errno == ESRCH ? &err_gone
+				      : err_os(errno, "task %d: cannot read the system call buffer",
+					       t->tid);
 	if (pos < buf->at || pos > FIXED_END)	/* the program has written there: its own fault */
 		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer",
 			       t->tid);

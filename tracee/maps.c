@@ -11,7 +11,7 @@
 
 #include "tracee/ptrace.h"
 
-static struct err *read_whole(const char *path, char **text_ret)
+static struct err *read_whole(pid_t tid, const char *path, char **text_ret)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t size = 0, len = 0;
@@ -19,7 +19,7 @@ static struct err *read_whole(const char *path, char **text_ret)
 	ssize_t n = 1;
 
 	if (fd < 0)
-		return errno == ENOENT ? &err_gone : err_os(errno, "cannot open %s", path);
+		return tracee_proc_failed(tid, path);
 	while (n > 0) {
 		if (size - len < 4096) {
 			char *more = realloc(text, size += 65536);
@@ -83,7 +83,7 @@ struct err *tracee_maps_read(pid_t tid, struct tracee_maps *ret)
 	size_t room = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
-	TRY(read_whole(path, &maps.text));
+	TRY(read_whole(tid, path, &maps.text));
 	for (char *line = strtok_r(maps.text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		if (maps.n == room) {

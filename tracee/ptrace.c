@@ -135,6 +135,25 @@ size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size
 	return got < 0 ? 0 : (size_t)got / PAGE_BYTES;
 }
 
+/*
+ * Nobody reports the death of a task that lives: so &err_gone must not be said of one that is only
+ * not to be seen in /proc.
+ */
+struct err *tracee_proc_failed(pid_t tid, const char *path)
+{
+	int why = errno;
+
+	if (why == ESRCH || (why == ENOENT && kill(tid, 0) < 0 && errno == ESRCH))
+		return &err_gone;
+	if (why == ENOENT)
+		return err_os(why, "cannot open %s (is /proc mounted, and without hidepid=2?)",
+			      path);
+	if (why == EACCES || why == EPERM)
+		return err_os(why, "cannot open %s (only root may look into a program that may be "
+			      "executed but not read)", path);
+	return err_os(why, "cannot open %s", path);
+}
+
 static struct err *mem_file_open(pid_t tid, int flags, int *fd_ret)
 {
 	char path[64];
@@ -142,7 +161,7 @@ static struct err *mem_file_open(pid_t tid, int flags, int *fd_ret)
 	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
 	*fd_ret = open(path, flags | O_CLOEXEC);
 	if (*fd_ret < 0)
-		return errno == ENOENT ? &err_gone : err_os(errno, "cannot open %s", path);
+		return tracee_proc_failed(tid, path);
 	return NULL;
 }
 

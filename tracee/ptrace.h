@@ -27,6 +27,12 @@ struct err *tracee_xstate_get(pid_t tid, void *buf, size_t *len_ret) __must_chec
 /* len may be short of the real size: the rest is zero. */
 struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len) __must_check;
 
+/*
+ * A file of the task in /proc could not be opened (errno): &err_gone only where there is no such
+ * task any more.  The task may run.
+ */
+struct err *tracee_proc_failed(pid_t tid, const char *path) __must_check;
+
 /* Whole ranges: ERR_OS with EFAULT when any byte is not mapped.  Protection is ignored
  * by tracee_write only where the kernel lets a debugger do so (private mappings). */
 struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len) __must_check;

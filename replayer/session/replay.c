@@ -9,6 +9,7 @@
 
 #include "replayer/session/session.h"
 #include "tracee/own.h"
+#include "tracee/usable.h"
 
 static void more_descriptors(void)
 {
@@ -31,6 +32,8 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		return &err_nomem;
 	r->options = *options;
 	err = trace_reader_open(trace_dir, &r->reader);
+	if (!err)
+		err = tracee_usable();
 	if (!err)
 		err = rp_machine_open(r);
 	if (!err) {
