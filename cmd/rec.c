@@ -79,9 +79,13 @@ static struct err *check_program(const char *path)
 		return err_new(ERR_USAGE, "cannot run %s: it is a directory; name a program", path);
 	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
 		return err_new(ERR_USAGE, "cannot run %s: it is not executable (chmod +x?)", path);
+	if (recorder_is_closed(path))
+		return err_new(ERR_USAGE,
+			       "cannot record %s: it may be executed but not read; run rec as root",
+			       path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return NULL;	/* executable but not readable: exec decides */
+		return NULL;	/* exec decides */
 	n = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (n == sizeof(ident) && recorder_is_32bit(ident))

@@ -1,8 +1,15 @@
 /*
- * foreign.c - programs that cannot be recorded: those of 32 bits.
+ * foreign.c - programs that cannot be recorded: those of 32 bits, and those that may be executed
+ * and not read.
  *
- * Once one runs there is no way back, and none of our calls can be made in it.  So their exec is
- * answered as by a kernel that has no 32-bit programs (CONFIG_IA32_EMULATION), and said.
+ * Once a program of 32 bits runs there is no way back, and none of our calls can be made in it.
+ * So its exec is answered as by a kernel that has no 32-bit programs (CONFIG_IA32_EMULATION), and
+ * said.
+ *
+ * The memory of a program whose file may not be read is closed to an ordinary user, also to its
+ * tracer (would_dump(), fs/exec.c), and so is that of one whose loader may not be read: the exec is
+ * answered EACCES.  A script that may not be read is closed as well: it cannot be told from a
+ * program, and its interpreter could not read it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -10,9 +17,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "recorder/internal.h"
 
 enum { HEAD = 256, SCRIPTS = 5 };	/* BINPRM_BUF_SIZE, and exec_binprm()'s depth, fs/exec.c */
@@ -55,19 +64,95 @@ static bool interpreter(char head[HEAD + 1], char **ret)
 	return **ret != '\0';
 }
 
+/* May we look into any program whose owner our user namespace knows? */
+static bool may_trace_closed(const struct stat *st)
+{
+	enum { SYS_PTRACE = 19, OVERFLOW_ID = 65534 };	/* CAP_SYS_PTRACE; of owners unknown here */
+	static int capable = -1, all_ids;
+
+	if (capable < 0) {
+		char ids[64] = "";
+		FILE *f = fopen("/proc/self/uid_map", "re");
+
+		capable = proc_status_number(getpid(), "CapEff:", 16) >> SYS_PTRACE & 1;
+		if (f) {
+			all_ids = fgets(ids, sizeof(ids), f) && strstr(ids, " 4294967295");
+			fclose(f);
+		}
+	}
+	return capable && (all_ids || (st->st_uid != OVERFLOW_ID && st->st_gid != OVERFLOW_ID));
+}
+
+bool recorder_is_closed(const char *path)
+{
+	struct stat st;
+
+	return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 && errno == EACCES &&
+	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 && stat(path, &st) == 0 &&
+	       S_ISREG(st.st_mode) && !may_trace_closed(&st);
+}
+
+/* The loader that a program names, as the name of a file. */
+static bool loader(const char *path, char ret[PATH_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	Elf64_Ehdr elf;
+	Elf64_Phdr ph = { 0 };
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
+		elf.e_phnum = 0;
+	for (unsigned i = 0; i < elf.e_phnum && ph.p_type != PT_INTERP; i++) {
+		if (pread(fd, &ph, sizeof(ph), (off_t)(elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
+			break;
+	}
+	if (ph.p_type == PT_INTERP && ph.p_filesz < PATH_MAX - 64)
+		n = pread(fd, ret, ph.p_filesz, (off_t)ph.p_offset);
+	close(fd);
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Can the task's program not be read?  name: what it asked for. */
+static bool closed(struct recorder *rec, const char *path, const char *name)
+{
+	if (!recorder_is_closed(path))
+		return false;
+	if (rec_warn_once(rec, (uint64_t)SYS_execve << 32 | EACCES))
+		log_warn("%s cannot be recorded: it may be executed but not read; to execute it is "
+			 "answered EACCES (run rec as root)",
+			 name[0] ? name : path);
+	return true;
+}
+
+static bool answer(struct rec_call *call, int os_errno)
+{
+	call->force_ret = true;
+	call->forced = -os_errno;
+	return true;
+}
+
 bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	bool at = call->nr == SYS_execveat;
-	char name[PATH_MAX - 64], path[PATH_MAX], head[HEAD + 1], *next;
+	char name[PATH_MAX - 64], path[PATH_MAX], own[PATH_MAX], head[HEAD + 1], *next;
 
 	tracee_read_string(t->tid, call->args[at], name, sizeof(name));
 	as_seen(t, at ? (int)call->args[0] : AT_FDCWD, name, path);
 	for (int i = 0; i < SCRIPTS; i++) {
+		if (closed(rec, path, name))
+			return answer(call, EACCES);
 		if (!read_head(path, head))
 			return false;
 		if (!interpreter(head, &next))
 			break;
 		as_seen(t, AT_FDCWD, next, path);
+	}
+	if (!recorder_is_32bit(head) && loader(path, own)) {
+		as_seen(t, AT_FDCWD, own, path);
+		return closed(rec, path, name) && answer(call, EACCES);
 	}
 	if (!recorder_is_32bit(head) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
 		return false;
@@ -75,7 +160,5 @@ bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call 
 		log_warn("%s cannot be recorded: it is a 32-bit program; to execute it is answered "
 			 "ENOEXEC",
 			 name[0] ? name : path);
-	call->force_ret = true;
-	call->forced = -ENOEXEC;
-	return true;
+	return answer(call, ENOEXEC);
 }

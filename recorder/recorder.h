@@ -70,5 +70,10 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 
 /* Does an ELF file that cannot be recorded begin so?  EI_NIDENT bytes. */
 bool recorder_is_32bit(const char *head);
+/*
+ * May we execute this file and not read it?  The kernel then keeps us from the program's memory,
+ * and it cannot be recorded.
+ */
+bool recorder_is_closed(const char *path);
 
 #endif
