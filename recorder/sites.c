@@ -188,7 +188,7 @@ static struct err *spins_begin(struct rec_task *t)
 
 /* Sites that are decided and not yet in memory. */
 struct batch {
-	int mem;		/* /proc/TID/mem, for the text is not writable; -1: not open */
+	struct tracee_mem mem;	/* the text is not writable */
 	unsigned n;
 	struct made {
 		struct patch patch;
@@ -205,13 +205,16 @@ static int by_address(const void *a, const void *b)
 	return x->patch.addr < y->patch.addr ? -1 : x->patch.addr > y->patch.addr;
 }
 
-static bool write_at(const struct batch *b, uint64_t addr, const void *bytes, size_t len)
+static bool write_at(struct batch *b, uint64_t addr, const void *bytes, size_t len)
 {
-	return pwrite(b->mem, bytes, len, (off_t)addr) == (ssize_t)len;
+	struct err *err = tracee_mem_write(&b->mem, addr, bytes, len);
+
+	err_free(err);
+	return !err;
 }
 
 /* Stubs lie one behind the other: what does is one write, in memory and in the trace. */
-static bool stubs_write(struct recorder *rec, const struct batch *b)
+static bool stubs_write(struct recorder *rec, struct batch *b)
 {
 	uint8_t bytes[sizeof(b->made) / sizeof(*b->made) * STUB_SIZE];
 	bool good = true;
@@ -331,14 +334,6 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 	return NULL;
 }
 
-static int mem_open(struct rec_task *t)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", t->tid);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
 static struct err *tell_cpuid(struct recorder *rec, struct rec_task *t)
 {
 	struct trace_effect *e;
@@ -406,15 +401,13 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 	if (!k || (++k->hits < 2 && kind != PATCH_SPIN) || (k->decided && k->why))
 		return;
 	b.n = 0;
-	b.mem = mem_open(t);
-	if (b.mem < 0)
-		return;
+	b.mem = (struct tracee_mem){ t->tid, -1 };
 	if (kind == PATCH_CPUID)
 		err = tell_cpuid(rec, t);
 	if (!err)
 		err = site_patch(rec, t, k, addr, &b);
 	batch_write(rec, t, &b);
-	close(b.mem);
+	tracee_mem_close(&b.mem);
 	if (!err)
 		err = tell_patched(t);
 	if (rec->effects)
@@ -439,25 +432,20 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 		return;
 	buf->code[buf->codes++] = (struct rec_code){ addr, addr + len, offset, known };
 	b.n = 0;
-	b.mem = -1;
+	b.mem = (struct tracee_mem){ t->tid, -1 };
 	for (unsigned i = 0; to_run && i < known->n && !err; i++) {
 		struct known_site *k = &known->site[i];
 
 		if (k->offset < offset || k->offset >= offset + len || !k->hits ||
 		    (k->decided && k->why))
 			continue;
-		if (b.mem < 0)
-			b.mem = mem_open(t);
-		if (b.mem < 0)
-			break;
 		if (k->kind == PATCH_CPUID)
 			err = tell_cpuid(rec, t);
 		if (!err)
 			err = site_patch(rec, t, k, addr + (k->offset - offset), &b);
 	}
 	batch_write(rec, t, &b);
-	if (b.mem >= 0)
-		close(b.mem);
+	tracee_mem_close(&b.mem);
 	if (!err)
 		err = tell_patched(t);
 	err_free(err);

@@ -262,14 +262,48 @@ static bool poke(pid_t tid, uint64_t addr, const void *buf, size_t len)
 	return ptrace(PTRACE_POKEDATA, tid, (void *)(uintptr_t)addr, (void *)(uintptr_t)word) == 0;
 }
 
+/*
+ * Word by word, also to pages that may not be written: where /proc is mounted read-only, or the
+ * kernel lets nobody write to such pages by it (proc_mem.force_override, Linux 6.12).
+ */
+static bool poke_all(pid_t tid, uint64_t addr, const void *buf, size_t len)
+{
+	const char *from = buf;
+
+	while (len) {
+		size_t skip = addr % sizeof(long), n = sizeof(long) - skip;
+		void *at = (void *)(uintptr_t)(addr - skip);
+		long word;
+
+		n = n < len ? n : len;
+		errno = 0;
+		word = ptrace(PTRACE_PEEKDATA, tid, at, NULL);
+		if (errno)
+			return false;
+		memcpy((char *)&word + skip, from, n);
+		if (ptrace(PTRACE_POKEDATA, tid, at, (void *)(uintptr_t)word) < 0)
+			return false;
+		addr += n;
+		from += n;
+		len -= n;
+	}
+	return true;
+}
+
 struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)buf, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
+	struct err *err;
 
-	if (!len || process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)len)
+	if (!len || process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)len ||
+	    poke(tid, addr, buf, len))
 		return NULL;
-	return poke(tid, addr, buf, len) ? NULL : mem_file_io(tid, addr, NULL, buf, len);
+	err = mem_file_io(tid, addr, NULL, buf, len);
+	if (!err || err->code == ERR_GONE || !poke_all(tid, addr, buf, len))
+		return err;
+	err_free(err);
+	return NULL;
 }
 
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf, size_t len)
@@ -281,8 +315,8 @@ struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *bu
 		     process_vm_writev(m->tid, &local, 1, &remote, 1, 0) == (ssize_t)len))
 		return NULL;
 	if (m->fd < 0)
-		TRY(mem_file_open(m->tid, O_RDWR, &m->fd));
-	if (pwrite(m->fd, buf, len, (off_t)addr) == (ssize_t)len)
+		err_free(mem_file_open(m->tid, O_RDWR, &m->fd));
+	if (m->fd >= 0 && pwrite(m->fd, buf, len, (off_t)addr) == (ssize_t)len)
 		return NULL;
 	return tracee_write(m->tid, addr, buf, len);
 }
