@@ -4,13 +4,25 @@
  *	shell
  *	  rec                 waits; same process group as the program; ends with its status
  *	    program           its parent is rec, as if rec had simply run it
+ *	    sentry           in the same process group; of no use to anybody else
  *	  (init)
  *	    recorder          session of its own; traces the program and all it starts
  *
  * ptrace ties tracees to the thread that traces them, so the recorder cannot leave the foreground
  * later: it is forked off first.  Then rec can return when the program does, and what it has left
  * behind goes on being recorded.  No signal to a process group and no key reaches the recorder.
- * rec itself ignores what a program sends to its own group.
+ *
+ * Who sends a signal to rec means the program: rec blocks all signals, reads them, and passes them
+ * on.  These reach the program without rec's help, and are not passed on:
+ *
+ *	what a terminal sends to its foreground group (^C; SIGWINCH); a hangup, though, it tells
+ *	the leader of the session alone
+ *	what a program of the recording sends to its own group
+ *	what another process sends to the group
+ *
+ * Nothing tells a signal to a group from one to a process.  So one more process is in the group,
+ * the sentry, which blocks all signals, too, and does nothing: rec asks it whether it has got the
+ * same.  (The kernel gives a signal first to those of a group that came last.)
  *
  * Both know of each other's end by a socket.  The recorder says: my process ID; all is recorded;
  * the program has ended, but others live.  When rec dies without having been told that (kill -9),
@@ -25,7 +37,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,38 +148,99 @@ static void become_recorder(struct front *f, int sockets[2])
 
 /* ---- rec's side ------------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t asked_to_end;	/* by this signal */
-static volatile pid_t asked_by;			/* 0: by the kernel */
-
-static void on_signal(int sig, siginfo_t *info, void *context)
+/*
+ * All signals are read from the descriptor returned.  Those that a background process gets from its
+ * terminal stay ignored: they would only be rec's own.
+ */
+static int own_signals(void)
 {
-	(void)context;
-	if (sig == SIGCHLD)
-		return;
-	asked_to_end = sig;
-	asked_by = info->si_code <= 0 ? info->si_pid : 0;
-}
+	sigset_t all;
 
-static void own_signals(void)
-{
-	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-
-	for (int sig = 1; sig < SIGRTMAX; sig++) {
-		if (sig != SIGCHLD && sig != SIGTERM && sig != SIGINT && sig != SIGQUIT &&
-		    sig != SIGCONT)
-			signal(sig, SIG_IGN); /* fails for some */
-	}
-	sigaction(SIGCHLD, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGQUIT, &sa, NULL);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigfillset(&all);
+	sigdelset(&all, SIGTTIN);
+	sigdelset(&all, SIGTTOU);
+	return apart(signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 struct watch {
 	pid_t program, recorder;
+	int sentry;		/* a socket; -1: there is none */
 	bool ended;		/* the program has, and has been waited for */
 	int end;		/* SIGTERM has come, but not yet been passed on */
 };
+
+/* ---- the sentry ----------------------------------------------------------------------------- */
+
+static _Noreturn void be_sentry(int fd)
+{
+	const struct timespec now = { 0 };
+	sigset_t set;
+	int sig;
+
+	close_range(0, (unsigned)fd - 1, 0);
+	close_range((unsigned)fd + 1, ~0u, 0);
+	while (read(fd, &sig, sizeof(sig)) == sizeof(sig)) {
+		sigemptyset(&set);
+		sigaddset(&set, sig);
+		sig = sigtimedwait(&set, NULL, &now) == sig;
+		if (write(fd, &sig, sizeof(sig)) != sizeof(sig))
+			break;
+	}
+	_exit(0);
+}
+
+/* All signals are blocked. */
+static int start_sentry(pid_t *pid)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -1;
+	*pid = fork();
+	if (*pid == 0)
+		be_sentry(apart(sockets[1]));
+	close(sockets[1]);
+	if (*pid > 0)
+		return apart(sockets[0]);
+	close(sockets[0]);
+	return -1;
+}
+
+static bool sentry_has(const struct watch *w, int sig)
+{
+	enum { PATIENCE_MS = 200 };
+	struct pollfd p = { w->sentry, POLLIN, 0 };
+	int answer = 0;
+
+	return send(w->sentry, &sig, sizeof(sig), MSG_NOSIGNAL) == sizeof(sig) &&
+	       poll(&p, 1, PATIENCE_MS) == 1 &&
+	       recv(w->sentry, &answer, sizeof(answer), 0) == sizeof(answer) && answer;
+}
+
+static void end_sentry(int fd, pid_t pid)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Was it sent to the group, and so to the program, too? */
+static bool was_for_group(const struct watch *w, int sig)
+{
+	enum { AGAIN_US = 2000 };
+
+	if (sentry_has(w, sig))
+		return true;
+	usleep(AGAIN_US);	/* should a kernel have another order */
+	return sentry_has(w, sig);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /* Parent of a process, 0 when there is none. */
 static pid_t parent_of(pid_t pid)
@@ -188,18 +263,54 @@ static bool is_recorded(const struct watch *w, pid_t pid)
 	return false;
 }
 
-static void pass_on(struct watch *w)
+/*
+ * By sigqueue: so it carries its true sender (recorder/recorder.h).  One that was sent with a value
+ * keeps that.
+ */
+static void queue(pid_t pid, const struct signalfd_siginfo *from)
 {
-	int sig = asked_to_end;
+	siginfo_t info = { 0 };
 
-	asked_to_end = 0;
-	if (sig && asked_by && is_recorded(w, asked_by))
-		sig = 0;
-	/* From the terminal the program gets these two by itself, and may go on. */
-	if (sig && (sig == SIGTERM || w->ended))
+	info.si_signo = (int)from->ssi_signo;
+	info.si_code = SI_QUEUE;
+	if (from->ssi_code <= 0) {
+		info.si_pid = (pid_t)from->ssi_pid;
+		info.si_uid = from->ssi_uid;
+	}
+	info.si_value.sival_ptr =
+		(void *)(uintptr_t)(from->ssi_code == SI_QUEUE ? from->ssi_ptr : PASSED_ON);
+	syscall(SYS_rt_sigqueueinfo, pid, info.si_signo, &info);
+}
+
+static void pass_on(struct watch *w, const struct signalfd_siginfo *s)
+{
+	int sig = (int)s->ssi_signo;
+	pid_t by = s->ssi_code <= 0 ? (pid_t)s->ssi_pid : 0;
+	bool ours = by && (by == getpid() || by == w->recorder), group;
+
+	if (sig == SIGCHLD || ours)
+		return;
+	group = was_for_group(w, sig);
+	if (by ? is_recorded(w, by) : group && !w->ended)
+		return;
+	if (sig == SIGTERM || (w->ended && (sig == SIGINT || sig == SIGQUIT)))
 		w->end = sig;
+	if (!group && !w->ended && sig != SIGXCPU)
+		queue(w->program, s);
+}
+
+static void read_signals(struct watch *w, int fd)
+{
+	struct signalfd_siginfo s;
+
+	while (read(fd, &s, sizeof(s)) == sizeof(s))
+		pass_on(w, &s);
 	if (w->end && w->recorder) {
-		kill(w->recorder, SIGTERM);
+		union sigval none = { 0 };
+
+		/* by sigqueue: the program has it already */
+		if (w->ended || sigqueue(w->recorder, SIGTERM, none) < 0)
+			kill(w->recorder, SIGTERM);
 		w->end = 0;
 	}
 }
@@ -224,24 +335,19 @@ static void watch_program(const struct front *f, struct watch *w)
 	}
 }
 
-static int wait_for_recorder(const struct front *f, pid_t program, const sigset_t *before)
+static int wait_for_recorder(const struct front *f, pid_t program, int sentry)
 {
-	struct watch w = { .program = program };
+	struct watch w = { .program = program, .sentry = sentry };
+	int signals = own_signals();
 	struct news news;
-	sigset_t open;
 
-	open = *before;
-	sigdelset(&open, SIGCHLD);
-	sigdelset(&open, SIGTERM);
-	sigdelset(&open, SIGINT);
-	sigdelset(&open, SIGQUIT);
 	for (;;) {
-		struct pollfd p = { f->socket, POLLIN, 0 };
+		struct pollfd p[] = { { f->socket, POLLIN, 0 }, { signals, POLLIN, 0 } };
 		ssize_t n;
 
 		watch_program(f, &w);
-		pass_on(&w);
-		if (ppoll(&p, 1, NULL, &open) < 0)
+		read_signals(&w, signals);
+		if (poll(p, 2, -1) < 0 || !p[0].revents)
 			continue;
 		n = recv(f->socket, &news, sizeof(news), 0);
 		if (n != sizeof(news))
@@ -291,9 +397,9 @@ static pid_t fork_recorder(void)
 struct err *front_start(struct front *f, const struct recorder_options *o,
 			struct recorder_child *child, int *code)
 {
-	int sockets[2];
+	int sockets[2], sentry;
 	sigset_t all, before;
-	pid_t pid;
+	pid_t pid, sentry_pid = 0;
 
 	f->rec = getpid();
 	f->page = mmap(NULL, sizeof(*f->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -318,9 +424,10 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 	close(sockets[1]);
 	f->socket = apart(sockets[0]);
 	recorder_child_forget(child);
-	own_signals();
+	sentry = start_sentry(&sentry_pid);
 	close_stream(STDIN_FILENO);
 	close_stream(STDOUT_FILENO);
-	*code = wait_for_recorder(f, child->pid, &before);
+	*code = wait_for_recorder(f, child->pid, sentry);
+	end_sentry(sentry, sentry_pid);
 	return &err_end;
 }

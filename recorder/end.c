@@ -20,10 +20,14 @@
 enum { LEFT_MS = 100, GRACE_MS = 5000, REST_MS = 2000, AGAIN_MS = 500, DYING_US = 20000 };
 
 static volatile sig_atomic_t terms, hangup;
+static volatile sig_atomic_t given;	/* the program has the signal, by rec */
 
-static void on_term(int sig)
+static void on_term(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
+	(void)context;
+	if (info->si_code == SI_QUEUE)
+		given = 1;
 	terms++;
 }
 
@@ -37,7 +41,7 @@ void rec_end_signals(struct recorder *rec)
 {
 	static const int ignored[] = { SIGHUP,	SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP,
 				       SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2 };
-	struct sigaction term = { .sa_handler = on_term, .sa_flags = SA_RESTART },
+	struct sigaction term = { .sa_sigaction = on_term, .sa_flags = SA_RESTART | SA_SIGINFO },
 			 front = { .sa_handler = on_front };
 	sigset_t none;
 
@@ -108,7 +112,7 @@ static void asked(struct recorder *rec, uint64_t now)
 
 	if (!e->term_ns) {
 		e->term_ns = now;
-		if (!rec->root_done)
+		if (!rec->root_done && !given)
 			kill(rec->root, SIGTERM);
 	/* sooner it is one request that came by two ways: timeout(1) */
 	} else if (now - e->term_ns > AGAIN_MS * MS) {

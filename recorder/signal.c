@@ -266,6 +266,16 @@ static bool resent_take(struct rec_task *t, siginfo_t *info)
 	return false;
 }
 
+/* One that rec has passed on (cmd/front.c): as it was sent to rec. */
+static bool passed_on(siginfo_t *info)
+{
+	if (info->si_code != SI_QUEUE || (uintptr_t)info->si_value.sival_ptr != PASSED_ON)
+		return false;
+	info->si_value.sival_ptr = NULL;
+	info->si_code = info->si_pid ? SI_USER : SI_KERNEL;
+	return true;
+}
+
 struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				  struct regs *regs, int64_t ret)
 {
@@ -275,7 +285,7 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 	if (ret <= 0 || !call->args[1])
 		return NULL;
 	TRY(tracee_read(t->tid, call->args[1], &info, sizeof(info)));
-	if (!resent_take(t, &info) && !rec_pt_sigchld(&info))
+	if (!(resent_take(t, &info) | passed_on(&info)) && !rec_pt_sigchld(&info))
 		return NULL;
 	TRY(tracee_write(t->tid, call->args[1], &info, sizeof(info)));
 	rec_effect_memory(rec, t, call->args[1], sizeof(info));
@@ -545,7 +555,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	resent = rec_pt_injected(t, &info);	/* its tracer wants it, here */
 	traced = rec_pt_traced(t) && !resent;
 	resent = resent || resent_take(t, &info);
-	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
+	if ((passed_on(&info) || resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
 	    ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	if (traced && rec_pt_is_watch(t, sig, &info))
