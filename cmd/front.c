@@ -4,7 +4,7 @@
  *	shell
  *	  rec                 waits; same process group as the program; ends with its status
  *	    program           its parent is rec, as if rec had simply run it
- *	    sentry           in the same process group; of no use to anybody else
+ *	    sentry            in the same process group; of no use to anybody else
  *	  (init)
  *	    recorder          session of its own; traces the program and all it starts
  *

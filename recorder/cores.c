@@ -7,10 +7,9 @@
  * and rdtscp, and the files of /proc, /sys and cgroups.
  *
  * The path of a call on such a file is replaced, for the kernel only, by that of a file of ours: in
- * a directory that is made when it is first needed, and removed at the end.
- * /sys/devices/system/cpu is a directory there, whose cpuN lead to the real ones. A path is
- * replaced where it is written out as it is known here, and where our directory can be reached from
- * the task.
+ * a directory that is made when it is first needed, and removed at the end (cpu_files.c).  A path
+ * is replaced where it is written out as it is known here, from the root, a working directory or an
+ * open directory, and where our directory can be reached from the task.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,9 +23,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/cores.h"
 #include "recorder/filter.h"
 #include "recorder/internal.h"
 #include "recorder/ptrace.h"
+#include "tracee/topology.h"
 
 enum {
 	PATH_BYTES = 512,
@@ -35,99 +36,18 @@ enum {
 	CHAOS_MOST = 8
 };
 
-#define CPU_DIR "/sys/devices/system/cpu"
-#define NODE_DIR "/sys/devices/system/node"
-
 struct rec_cores {
 	char dir[64];		/* empty: not made */
 	bool failed;
-	unsigned real;		/* processors of the machine that have a number below this */
+	bool each;		/* cpu0, cpu1, ... are there, too */
 };
-
-static void file_put(const char *dir, const char *name, const char *text)
-{
-	char path[256], fresh[264];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	f = fopen(fresh, "we");
-	if (!f)
-		return;
-	fputs(text, f);
-	if (fclose(f) == 0)	/* who has the last one open keeps it */
-		rename(fresh, path);
-}
-
-static char *file_get(const char *path)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = fopen(path, "re");
-
-	if (f && getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = NULL;
-	}
-	if (f)
-		fclose(f);
-	return text;
-}
-
-/* ---- contents -------------------------------------------------------------------------------- */
-
-static void list_put(const char *dir, const char *name, unsigned cores)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), cores > 1 ? "0-%u\n" : "0\n", cores - 1);
-	file_put(dir, name, text);
-}
-
-/* The end of the paragraph at text. */
-static const char *paragraph_end(const char *text)
-{
-	const char *end = strstr(text, "\n\n");
-
-	return end ? end + 2 : text + strlen(text);
-}
-
-static bool line_is(const char *line, const char *name)
-{
-	size_t n = strlen(name);
-
-	return !strncmp(line, name, n) && (line[n] == '\t' || line[n] == ' ' || line[n] == ':');
-}
-
-/* The processor that stands at from, as number i of n. */
-static void cpuinfo_one(FILE *out, const char *from, const char *end, unsigned i, unsigned n)
-{
-	while (from < end) {
-		const char *next = memchr(from, '\n', (size_t)(end - from));
-		const char *colon = memchr(from, ':', (size_t)(end - from));
-
-		next = next ? next + 1 : end;
-		if (line_is(from, "processor") || line_is(from, "core id") ||
-		    line_is(from, "apicid") || line_is(from, "initial apicid"))
-			fprintf(out, "%.*s: %u\n", (int)(colon - from), from, i);
-		else if (line_is(from, "siblings") || line_is(from, "cpu cores"))
-			fprintf(out, "%.*s: %u\n", (int)(colon - from), from, n);
-		else
-			fwrite(from, 1, (size_t)(next - from), out);
-		from = next;
-	}
-}
 
 static void cpuinfo_make(const struct rec_cores *c, unsigned cores)
 {
-	char *real = file_get("/proc/cpuinfo"), *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *real = cores_file_get("/proc/cpuinfo"), *text = real ? cpuinfo_text(real, cores) : NULL;
 
-	for (unsigned i = 0; real && out && i < cores; i++)
-		cpuinfo_one(out, real, paragraph_end(real), i, cores);
-	if (out && fclose(out) == 0 && real)
-		file_put(c->dir, "cpuinfo", text);
+	if (text)
+		cores_file_put(c->dir, "cpuinfo", text);
 	free(text);
 	free(real);
 }
@@ -135,7 +55,7 @@ static void cpuinfo_make(const struct rec_cores *c, unsigned cores)
 /* As it is now; the lines of real processors are those of ours by turns. */
 static void stat_make(const struct rec_cores *c, unsigned cores)
 {
-	char *real = file_get("/proc/stat"), *text = NULL, *save = NULL;
+	char *real = cores_file_get("/proc/stat"), *text = NULL, *save = NULL;
 	const char *cpu[64] = { 0 };
 	unsigned n = 0;
 	size_t size;
@@ -156,9 +76,22 @@ static void stat_make(const struct rec_cores *c, unsigned cores)
 			fprintf(out, "%s\n", line);
 	}
 	if (out && fclose(out) == 0 && real)
-		file_put(c->dir, "stat", text);
+		cores_file_put(c->dir, "stat", text);
 	free(text);
 	free(real);
+}
+
+/* A table of the kernel's that changes, as it is now. */
+static const char *table_make(const struct rec_cores *c, const char *path, const char *name,
+			      char *(*text_of)(const char *real, unsigned cores), unsigned cores)
+{
+	char *real = cores_file_get(path), *text = real ? text_of(real, cores) : NULL;
+
+	if (text)
+		cores_file_put(c->dir, name, text);
+	free(real);
+	free(text);
+	return text ? name : NULL;
 }
 
 static void affinity_text(const cpu_set_t *set, FILE *out)
@@ -196,11 +129,12 @@ static void affinity_text(const cpu_set_t *set, FILE *out)
  * What the kernel says of us (status.c does the same where the real file is read).  False: the line
  * stays as it is.
  */
-static bool status_line(struct recorder *rec, const struct rec_task *t, const char *line, FILE *out)
+static bool status_line(struct recorder *rec, const struct rec_task *t, bool own, const char *line,
+			FILE *out)
 {
 	if (!strncmp(line, "Cpus_allowed:", 13))
 		affinity_text(&t->affinity, out);
-	else if (!strncmp(line, "State:\t", 7))
+	else if (own && !strncmp(line, "State:\t", 7))
 		fputs("State:\tR (running)\n", out);		/* it is stopped while we read */
 	else if (!strncmp(line, "TracerPid:", 10))
 		fprintf(out, "TracerPid:\t%d\n", rec_pt_traced(t) ? (int)t->pt->tracer->pid : 0);
@@ -215,117 +149,32 @@ static bool status_line(struct recorder *rec, const struct rec_task *t, const ch
 	return true;
 }
 
+/* Of a task; own: it asks itself. */
 static void status_make(struct recorder *rec, const struct rec_cores *c, const struct rec_task *t,
-			bool thread)
+			bool own)
 {
 	char path[64], *real, *text = NULL, *save = NULL;
 	size_t size;
 	FILE *out;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", thread ? t->tid : t->pid);
-	real = file_get(path);
+	snprintf(path, sizeof(path), "/proc/%d/status", t->tid);
+	real = cores_file_get(path);
 	out = open_memstream(&text, &size);
 	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out;
 	     line = strtok_r(NULL, "\n", &save)) {
-		if (!status_line(rec, t, line, out))
+		if (!status_line(rec, t, own, line, out))
 			fprintf(out, "%s\n", line);
 	}
 	if (out && fclose(out) == 0 && real)
-		file_put(c->dir, "status", text);
+		cores_file_put(c->dir, "status", text);
 	free(text);
 	free(real);
-}
-
-/*
- * /sys/devices/system/cpu: what is there leads to the real one, but for what tells of the number.
- */
-static void sys_make(const struct rec_cores *c, unsigned cores)
-{
-	static const char *const same[] = {
-		"kernel_max", "smt",	 "vulnerabilities", "modalias",
-		"cpuidle",    "cpufreq", "isolated",	    "nohz_full"
-	};
-	char dir[96], path[192], to[192];
-
-	snprintf(dir, sizeof(dir), "%s/cpu", c->dir);
-	mkdir(dir, DIR_MODE);
-	list_put(dir, "online", cores);
-	list_put(dir, "possible", cores);
-	list_put(dir, "present", cores);
-	file_put(dir, "offline", "\n");
-	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		snprintf(to, sizeof(to), CPU_DIR "/%s", same[i]);
-		snprintf(path, sizeof(path), "%s/%s", dir, same[i]);
-		if (access(to, F_OK) == 0 && symlink(to, path) < 0)
-			return;
-	}
-	for (unsigned i = 0; i < cores; i++) {
-		snprintf(to, sizeof(to), CPU_DIR "/cpu%u", i % c->real);
-		snprintf(path, sizeof(path), "%s/cpu%u", dir, i);
-		if (symlink(to, path) < 0)
-			return;
-	}
-}
-
-/*
- * What else is in `from', but for what is called so, whatever its number, and for blocks of memory,
- * of which there are hundreds.
- */
-static void link_others(const char *from, const char *dir, const char *but)
-{
-	DIR *d = opendir(from);
-	struct dirent *e;
-	char path[192 + NAME_MAX], to[192 + NAME_MAX];
-
-	while (d && (e = readdir(d))) {
-		if (e->d_name[0] == '.' || !strncmp(e->d_name, but, strlen(but)) ||
-		    !strncmp(e->d_name, "memory", 6))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		snprintf(to, sizeof(to), "%s/%s", from, e->d_name);
-		if (symlink(to, path) < 0 && errno != EEXIST)	/* that is ours */
-			break;
-	}
-	if (d)
-		closedir(d);
-}
-
-/* /sys/devices/system/node: one node, with all of them. */
-static void nodes_make(const struct rec_cores *c, unsigned cores)
-{
-	static const char *const which[] = { "online", "possible", "has_cpu" };
-	char dir[96], node[104], path[192], to[192];
-	unsigned rest = cores % 32;
-
-	if (access(NODE_DIR "/node0", F_OK) < 0)
-		return;
-	snprintf(dir, sizeof(dir), "%s/node", c->dir);
-	mkdir(dir, DIR_MODE);
-	for (unsigned i = 0; i < sizeof(which) / sizeof(which[0]); i++)
-		list_put(dir, which[i], 1);
-	snprintf(node, sizeof(node), "%s/node0", dir);
-	mkdir(node, DIR_MODE);
-	list_put(node, "cpulist", cores);
-	/* words of 32, the highest first; cores is 64 at most */
-	snprintf(to, sizeof(to), "%x%s\n", rest ? (1u << rest) - 1 : UINT32_MAX,
-		 cores > 32 ? ",ffffffff" : "");
-	file_put(node, "cpumap", to);
-	for (unsigned i = 0; i < cores; i++) {
-		snprintf(path, sizeof(path), "%s/cpu%u", node, i);
-		snprintf(to, sizeof(to), CPU_DIR "/cpu%u", i % c->real);
-		if (symlink(to, path) < 0)
-			return;
-	}
-	file_put(node, "distance", "10\n");
-	link_others(NODE_DIR "/node0", node, "cpu");
-	link_others(NODE_DIR, dir, "node");
 }
 
 static bool dir_make(struct recorder *rec)
 {
 	struct rec_cores *c = rec->cores_files;
 	const char *tmp = getenv("TMPDIR");
-	char path[64];
 
 	if (c && (c->failed || c->dir[0]))
 		return !c->failed;
@@ -333,24 +182,17 @@ static bool dir_make(struct recorder *rec)
 	rec->cores_files = c;
 	if (!c)
 		return false;
-	for (c->real = 0; c->real < 1024; c->real++) {
-		snprintf(path, sizeof(path), CPU_DIR "/cpu%u", c->real);
-		if (access(path, F_OK) < 0)
-			break;
-	}
-	if (!c->real)
-		c->real = 1;
 	snprintf(c->dir, sizeof(c->dir), "%s/hindsight-cpus-XXXXXX",
 		 tmp && *tmp == '/' && strlen(tmp) < 36 ? tmp : "/tmp");
 	c->failed = !mkdtemp(c->dir) || chmod(c->dir, DIR_MODE) < 0;
 	if (c->failed)
 		return false;
-	sys_make(c, rec->cores);
-	nodes_make(c, rec->cores);
+	cores_sys_make(c->dir, rec->cores);
+	cores_nodes_make(c->dir, rec->cores);
 	cpuinfo_make(c, rec->cores);
-	list_put(c->dir, "cpus", rec->cores);
-	file_put(c->dir, "cpu.max", "max 100000\n");
-	file_put(c->dir, "quota", "-1\n");
+	cores_list_put(c->dir, "cpus", 0, rec->cores);
+	cores_file_put(c->dir, "cpu.max", "max 100000\n");
+	cores_file_put(c->dir, "quota", "-1\n");
 	return true;
 }
 
@@ -385,7 +227,8 @@ static bool ends_with(const char *path, const char *end)
  * Files that limit processors, of cgroups of version 2 (cpu.max, cpuset.cpus.effective) and 1.
  * Those that are not there stay so: by them programs tell the versions apart.
  */
-static const char *ours_for_cgroup(const struct rec_task *t, const char *path)
+static const char *ours_for_cgroup(const struct recorder *rec, const struct rec_task *t,
+				   const char *path)
 {
 	static const struct { const char *end, *ours; } of[] = {
 		{ "/cpu.max", "cpu.max" },
@@ -397,11 +240,13 @@ static const char *ours_for_cgroup(const struct rec_task *t, const char *path)
 	char real[PATH_BYTES * 2], *text;
 	bool says;
 
+	snprintf(real, sizeof(real), "/proc/%d/root%s", t->tid, path);
+	if (ends_with(path, "/cpuacct.usage_percpu"))
+		return table_make(rec->cores_files, real, "percpu", cores_numbers_text, rec->cores);
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		if (!ends_with(path, of[i].end))
 			continue;
-		snprintf(real, sizeof(real), "/proc/%d/root%s", t->tid, path);
-		text = file_get(real);
+		text = cores_file_get(real);
 		says = text && text[0] > ' ';	/* an empty cpuset.cpus: as the group above */
 		free(text);
 		return says ? of[i].ours : NULL;
@@ -409,12 +254,88 @@ static const char *ours_for_cgroup(const struct rec_task *t, const char *path)
 	return NULL;
 }
 
-/* Ours for a path, below our directory; NULL: it stays. */
-static const char *ours_for(struct recorder *rec, const struct rec_task *t, const char *path)
+/* A number, or self, as task t has it: the task whose number that is, and the text behind it. */
+static struct rec_task *task_named(struct recorder *rec, struct rec_task *t, pid_t self,
+				   const char **path)
 {
-	const struct rec_cores *c = rec->cores_files;
+	char *end = NULL;
+	long number;
+
+	if (!strncmp(*path, "self/", 5)) {
+		*path += 5;
+		for (struct rec_task *other = rec->tasks; other; other = other->next) {
+			if (other->tid == self)
+				return other;
+		}
+		return t;	/* its first thread has ended */
+	}
+	number = strtol(*path, &end, 10);
+	if (number <= 0 || number > INT_MAX || *end != '/')
+		return NULL;
+	*path = end + 1;
+	return rec_task_seen(rec, t, (pid_t)number);
+}
+
+/* The task whose status a path of /proc is; NULL: none of ours. */
+static struct rec_task *status_of(struct recorder *rec, struct rec_task *t, const char *path)
+{
+	struct rec_task *of, *thread;
+
+	path += 6;
+	if (!strcmp(path, "thread-self/status"))
+		return t;
+	of = task_named(rec, t, t->pid, &path);
+	if (of && !strncmp(path, "task/", 5)) {
+		path += 5;
+		thread = task_named(rec, t, t->tid, &path);
+		of = thread && thread->pid == of->pid ? thread : NULL;
+	}
+	return of && !strcmp(path, "status") ? of : NULL;
+}
+
+/* Does it say the same whatever directories there are? */
+static bool is_list(const char *path)
+{
+	static const char *const lists[] = {
+		"online", "possible", "present", "has_cpu", "cpulist", "kernel_max", "offline"
+	};
+	const char *last = strrchr(path, '/');
+
+	for (size_t i = 0; last && i < sizeof(lists) / sizeof(lists[0]); i++) {
+		if (!strcmp(last + 1, lists[i]))
+			return !strstr(path, "cpu/cpu");
+	}
+	return false;
+}
+
+/* What is in or below a directory of which we have another. */
+static const char *ours_below(struct rec_cores *c, unsigned cores, const char *path)
+{
+	static const struct { const char *real, *ours; } of[] = {
+		{ CPU_DIR, "cpu" }, { NODE_DIR, "node" }, { BUS_DIR, "bus" }
+	};
 	static char below[PATH_BYTES];
-	size_t n = strlen(CPU_DIR), m = strlen(NODE_DIR);
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		size_t n = strlen(of[i].real);
+
+		if (strncmp(path, of[i].real, n) != 0 || (path[n] && path[n] != '/'))
+			continue;
+		if (!c->each && !is_list(path)) {
+			cores_each_make(c->dir, cores);
+			c->each = true;
+		}
+		snprintf(below, sizeof(below), "%s%s", of[i].ours, path + n);
+		return below;
+	}
+	return NULL;
+}
+
+/* Ours for a path, below our directory; NULL: it stays. */
+static const char *ours_for(struct recorder *rec, struct rec_task *t, const char *path)
+{
+	struct rec_cores *c = rec->cores_files;
+	const struct rec_task *of;
 
 	if (!strcmp(path, "/proc/cpuinfo"))
 		return "cpuinfo";
@@ -422,19 +343,31 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 		stat_make(c, rec->cores);
 		return "stat";
 	}
-	if (!strcmp(path, "/proc/self/status") || !strcmp(path, "/proc/thread-self/status")) {
-		status_make(rec, c, t, path[6] == 't');
-		return "status";
+	if (!strcmp(path, "/proc/interrupts"))
+		return table_make(c, path, "interrupts", cores_columns_text, rec->cores);
+	if (!strcmp(path, "/proc/softirqs"))
+		return table_make(c, path, "softirqs", cores_columns_text, rec->cores);
+	if (!strncmp(path, "/proc/", 6)) {
+		of = ends_with(path, "/status") ? status_of(rec, t, path) : NULL;
+		if (of)
+			status_make(rec, c, of, of->pid == t->pid);
+		return of ? "status" : NULL;
 	}
-	if (!strncmp(path, CPU_DIR, n) && (!path[n] || path[n] == '/')) {
-		snprintf(below, sizeof(below), "cpu%s", path + n);
-		return below;
-	}
-	if (!strncmp(path, NODE_DIR, m) && (!path[m] || path[m] == '/')) {
-		snprintf(below, sizeof(below), "node%s", path + m);
-		return below;
-	}
-	return strncmp(path, "/sys/fs/cgroup/", 15) ? NULL : ours_for_cgroup(t, path);
+	if (!strncmp(path, "/sys/fs/cgroup/", 15))
+		return ours_for_cgroup(rec, t, path);
+	return ours_below(c, rec->cores, path);
+}
+
+/*
+ * A working directory stays the real one, whose name the program may ask for, but for one that is
+ * not there, or that is to be hidden.
+ */
+static bool stays(const struct rec_task *t, const char *path, const char *ours)
+{
+	char real[PATH_BYTES * 2];
+
+	snprintf(real, sizeof(real), "/proc/%d/root%s", t->tid, path);
+	return (access(real, F_OK) == 0) == (access(ours, F_OK) == 0);
 }
 
 /* The argument of a call that is a path to look at; -1: it has none. */
@@ -446,6 +379,7 @@ static int path_arg(uint64_t nr)
 	case SYS_lstat:
 	case SYS_access:
 	case SYS_readlink:
+	case SYS_chdir:
 		return 0;
 	case SYS_openat:
 	case SYS_openat2:
@@ -512,7 +446,7 @@ void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *
 
 	if (arg < 0 || call->force_ret || !rec->cores)
 		return;
-	if (tracee_read_user(t->tid, call->args[arg], path, sizeof(path) - 1) < 3 ||
+	if (tracee_read_user(t->tid, call->args[arg], path, sizeof(path) - 1) < 2 ||
 	    !memchr(path, '\0', sizeof(path) - 1) || !path_whole(t, call, arg, path))
 		return;
 	if ((strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0) ||
@@ -525,6 +459,8 @@ void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *
 		return;
 	snprintf(full, sizeof(full), "%s/%s", rec->cores_files->dir, ours);
 	if (strlen(full) >= PATH_BYTES || !reaches(t, path, rec->cores_files->dir))
+		return;
+	if (call->nr == SYS_chdir && stays(t, path, full))
 		return;
 	err = tracee_write(t->tid, PATH_AT, full, strlen(full) + 1);
 	if (err) {
@@ -549,6 +485,7 @@ void rec_cores_start(struct recorder *rec)
 	rec->cores = rec->options->num_cores;
 	if (!rec->cores)
 		rec->cores = rec->options->chaos ? 1 + rec_random(rec, CHAOS_MOST) : 1;
+	topology_show(rec->cores);
 	CPU_ZERO(&rec->affinity);
 	for (unsigned i = 0; i < rec->cores; i++)
 		CPU_SET(i, &rec->affinity);

@@ -175,15 +175,41 @@ static int equal(const char *text, const char *with)
 /* A path from another directory than the root may lead to one of these. */
 static int is_cpu_file(const char *path)
 {
+	static const char begin[][12] = { "cpu", "node", "sys", "devices", "bus", "topology",
+					  "cache", "index", "core_", "thread_sib" };
+	static const char whole[][12] = { ".", "stat", "status", "online", "possible", "present",
+					  "interrupts", "softirqs" };
 	const char *name = path;
 
+	for (unsigned i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
+		if (begins(path, begin[i]))
+			return 1;
+	}
 	for (const char *p = path; *p && p - path < 256; p++) {
 		if (*p == '/' && p[1])
 			name = p + 1;
+		if (name == p + 1 && (begins(name, "cpu") || begins(name, "node")))
+			return 1;
 	}
-	return begins(path, "sys/") || begins(path, "devices/system/") || begins(name, "cpu") ||
-	       equal(name, "stat") || equal(name, "status") || equal(name, "online") ||
-	       equal(name, "possible") || equal(name, "present") || begins(name, "node");
+	for (unsigned i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		if (equal(name, whole[i]))
+			return 1;
+	}
+	return 0;
+}
+
+/* /proc/self/status, /proc/PID/task/TID/status, ... */
+static int is_status(const char *path)
+{
+	const char *name = path;
+
+	if (!begins(path, "/proc/"))
+		return 0;
+	for (const char *p = path; *p && p - path < 64; p++) {
+		if (*p == '/')
+			name = p + 1;
+	}
+	return equal(name, "status");
 }
 
 /* A path at which the recorder may have another file to show (recorder/cores.c). */
@@ -204,7 +230,8 @@ static int asks_for_cpus(const struct sys_row *row, const uint64_t *args)
 	return begins(path, "/sys/devices/system/cpu") ||
 	       begins(path, "/sys/devices/system/node") || begins(path, "/sys/fs/cgroup/") ||
 	       begins(path, "/proc/cpuinfo") || begins(path, "/proc/stat") ||
-	       begins(path, "/proc/self/status") || begins(path, "/proc/thread-self/status");
+	       begins(path, "/proc/interrupts") || begins(path, "/proc/softirqs") ||
+	       begins(path, "/sys/bus/cpu") || is_status(path);
 }
 
 /* Whatever processor it was: the program believes to run on the first one. */

@@ -1,0 +1,20 @@
+/*
+ * topology.h - cpuid of a machine with so many processors: each a core of one thread, all in one
+ * package, with caches of the first and second level of their own.
+ */
+#ifndef TRACEE_TOPOLOGY_H
+#define TRACEE_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracee/cpu.h"
+
+/* From now on topology_leaf() tells of so many. */
+void topology_show(unsigned cores);
+/* The answer r, as it is on the processor with the number id; unchanged before topology_show(). */
+struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id, struct cpuid_leaf r);
+/* Does the answer depend on id? */
+bool topology_has_id(uint32_t leaf);
+
+#endif
