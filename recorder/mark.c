@@ -1,6 +1,7 @@
 /*
- * mark.c - where cpuid and rdtsc cannot be made to trap, they become ud2 as code is mapped
- * (tracee/mark.h).
+ * mark.c - instructions that cannot be made to trap become ud2 as code is mapped (tracee/mark.h):
+ * cpuid and rdtsc on some machines; rdrand, rdseed and rdpid on all, but where they are the only
+ * ones, in files alone.
  *
  * What is found in a file is kept for its other mappings.  Code that the program writes itself is
  * looked at when it becomes executable; in mappings that are writable and executable at once, when
@@ -52,13 +53,17 @@ static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t ad
 	return NULL;
 }
 
+static bool is_needed(const struct recorder *rec, const struct rec_task *t, unsigned kind)
+{
+	return kind == MARK_RANDOM || rec->meta.marked || (kind == PATCH_TSC && t->mm->tsc_open);
+}
+
 static struct err *put_all(struct recorder *rec, struct rec_task *t, uint64_t addr,
 			   const struct mark_site *site, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (site[i].kind != PATCH_TSC && !rec->meta.marked)	/* it traps */
-			continue;
-		TRY(put_one(rec, t, addr + site[i].offset, &site[i]));
+		if (is_needed(rec, t, site[i].kind))
+			TRY(put_one(rec, t, addr + site[i].offset, &site[i]));
 	}
 	return n ? rec_buffer_marked(t, addr + site[0].offset,
 				     site[n - 1].offset - site[0].offset + 2)
@@ -71,7 +76,7 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 	struct rec_marks *m, own = { .len = len };
 	struct err *err = NULL;
 
-	if (!rec->meta.marked && !t->mm->tsc_open)
+	if (!rec->meta.marked && !t->mm->tsc_open && !st)
 		return NULL;
 	m = st ? found_before(rec, offset, len, st) : NULL;
 	if (!m) {
@@ -90,7 +95,7 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 		}
 	}
 	err = put_all(rec, t, addr, m->site, m->n);
-	if (!err && m->doubts)
+	if (!err && m->doubts && t->mm->tsc_open)
 		err = rec_tsc_doubt(rec, t);
 	if (!st)
 		free(own.site);

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -33,6 +34,7 @@
 #include "recorder/ptrace.h"
 #include "tracee/mark.h"
 #include "tracee/own.h"
+#include "tracee/topology.h"
 
 enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10 };
 
@@ -45,6 +47,17 @@ static bool is_synchronous(int sig, const siginfo_t *info)
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
 
+/* What an instruction gives that cannot be replayed. */
+static void trap_random(const struct rec_task *t, struct regs *regs, enum trap_insn insn,
+			const uint8_t *text)
+{
+	uint64_t value = rec_cores_current(t);
+
+	if (insn != TRAP_RDPID && getrandom(&value, sizeof(value), 0) != sizeof(value))
+		value = now_ns();	/* never for so few */
+	trap_give(regs, text, insn, value);
+}
+
 /*
  * glibc's lazy binding saves vector registers to the stack with XSAVEC, whose layout shows which
  * parts the processor takes for unused: that depends on sleep states and context switches, not on
@@ -52,7 +65,8 @@ static bool is_synchronous(int sig, const siginfo_t *info)
  * nobody else, is told that there is no XSAVE area (leaf 0xd, EBX = 0); it then uses FXSAVE, which
  * has no such bits.  Its own code touches no wider registers, so arguments in them pass unharmed.
  */
-static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn insn, bool loader)
+static void trap_emulate(struct recorder *rec, const struct rec_task *t, struct regs *regs,
+			 enum trap_insn insn, bool loader)
 {
 	struct buf_cpuid known = {
 		(uint32_t)regs->rax, (uint32_t)regs->rcx, loader ? BUF_CPUID_LOADER : 0, 0, 0, 0, 0
@@ -63,13 +77,16 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 	uint64_t tsc;
 
 	if (insn == TRAP_CPUID) {
-		leaf = cpuid_masked((uint32_t)regs->rax, (uint32_t)regs->rcx);
+		leaf = cpuid_masked(known.leaf, known.subleaf);
+		leaf = topology_leaf(known.leaf, known.subleaf, rec_cores_current(t), leaf);
 		if (loader && (uint32_t)regs->rax == 0xd && (uint32_t)regs->rcx == 0)
 			leaf.ebx = 0;
 		regs->rax = leaf.eax;
 		regs->rbx = leaf.ebx;
 		regs->rcx = leaf.ecx;
 		regs->rdx = leaf.edx;
+		if (rec->cores > 1 && topology_has_id(known.leaf))
+			return;		/* threads differ */
 		/* else what happens to be in ecx would make a new entry each time */
 		if (!cpuid_has_subleaves(known.leaf)) {
 			known.subleaf = 0;
@@ -126,14 +143,16 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	    ((insn == TRAP_RDTSC || insn == TRAP_RDTSCP) && t->tsc_mode != 1))
 		return NULL;
 	TRY(rec_buffer_flush(rec, t, true));	/* not in the hook: the buffer may have been full */
-	if (insn >= TRAP_XGETBV) {
+	if (insn >= TRAP_RDRAND) {
+		trap_random(t, &after, insn, text);
+	} else if (insn >= TRAP_XGETBV) {
 		TRY(rec_xsave_trap(rec, t, &after, insn, text, len, mine));
 		if (!*mine)
 			return NULL;
 	}
 	*mine = true;
 	if (insn < TRAP_XGETBV)
-		trap_emulate(rec, &after, insn,
+		trap_emulate(rec, t, &after, insn,
 			     regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	if (insn == TRAP_RDTSCP)
 		after.rcx = rec_cores_current(t);

@@ -273,8 +273,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->cpu_signature = cpu_signature();
 	xsave_layout_recorded(m->xsave_part);
 	m->marked = marks_needed() || rec->options->level != CPU_HOST;
-	if (m->marked)
-		marks_of_state();
+	marks_of_recording(m->marked);
 	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
 	m->xcr0 = cpu_xcr0_shown();

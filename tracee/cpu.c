@@ -1,6 +1,7 @@
 #include "tracee/cpu.h"
 #include "tracee/level.h"
 #include "x86/bytes.h"
+#include "x86/operand.h"
 
 #include <asm/prctl.h>
 #include <cpuid.h>
@@ -292,6 +293,34 @@ enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
 	return TRAP_NONE;
 }
 
+/* With the 0xf3 in front that rdpid has. */
+static enum trap_insn random_insn(const uint8_t *text, unsigned prefixes)
+{
+	if (text[prefixes + 2] < 0xf8)
+		return TRAP_RDRAND;
+	return memchr(text, 0xf3, prefixes) ? TRAP_RDPID : TRAP_RDSEED;
+}
+
+void trap_give(struct regs *regs, const uint8_t *text, enum trap_insn insn, uint64_t value)
+{
+	enum { REX_B = 1, REX_W = 8, CF = 1, PF_AF_ZF_SF_OF = 0x8d4 };
+	struct x86_prefixes p = x86_prefixes_of(text, 8);
+	unsigned number = (text[p.n + 2] & 7) | (p.rex & REX_B ? 8 : 0);
+	uint64_t *reg = (uint64_t *)regs + x86_number_word(number);
+
+	if (insn == TRAP_RDPID) {
+		*reg = value;
+		return;
+	}
+	if (p.rex & REX_W)
+		*reg = value;
+	else if (memchr(text, 0x66, p.n))
+		*reg = (*reg & ~0xffffull) | (value & 0xffff);
+	else
+		*reg = (uint32_t)value;
+	regs->eflags = (regs->eflags & ~(uint64_t)PF_AF_ZF_SF_OF) | CF;
+}
+
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 {
 	enum { FXSAVE = 0, XSAVE = 4, XRSTOR = 5 };
@@ -303,6 +332,8 @@ enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 	text += skip;
 	if (text[0] == 0x0f && text[1] == 0x01 && text[2] == 0xd0)
 		return TRAP_XGETBV;
+	if (text[0] == 0x0f && text[1] == 0xc7 && text[2] >= 0xf0)
+		return random_insn(text - skip, skip);
 	if (text[0] != 0x0f || text[1] != 0xae || text[2] >> 6 == 3)
 		return TRAP_NONE;
 	reg = text[2] >> 3 & 7;

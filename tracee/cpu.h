@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi/regs.h"
 #include "base/err.h"
 
 /*
@@ -73,12 +74,15 @@ enum trap_insn {
 	TRAP_XGETBV,
 	TRAP_XSAVE,
 	TRAP_XRSTOR,
-	TRAP_FXSAVE
+	TRAP_FXSAVE,
+	TRAP_RDRAND,
+	TRAP_RDSEED,
+	TRAP_RDPID
 };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
-/*
- * The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave, xrstor and fxsave, too.
- */
+/* The same of an instruction that is marked (tracee/mark.h): all of them. */
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret);
+/* rdrand, rdseed or rdpid (text) gives value: in its register, and in the flags. */
+void trap_give(struct regs *regs, const uint8_t *text, enum trap_insn insn, uint64_t value);
 
 #endif

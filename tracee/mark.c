@@ -71,9 +71,18 @@ bool marks_needed(void)
 
 /* ---- which bytes are one --------------------------------------------------------------------- */
 
-static bool state_marked;
+static bool state_marked, rdrand_marked, rdseed_marked;
 
-void marks_of_state(void) { state_marked = true; }
+void marks_of_recording(bool state)
+{
+	struct cpuid_leaf one = cpuid_here(1, 0), seven = { 0 };
+
+	if (cpuid_here(0, 0).eax >= 7)
+		seven = cpuid_here(7, 0);
+	state_marked = state;
+	rdrand_marked = one.ecx & 1u << 30;
+	rdseed_marked = (seven.ebx & 1u << 18) || (seven.ecx & 1u << 22);
+}
 
 /*
  * fxsave stores what differs between makers (bits of MXCSR that may be set, where the last x87
@@ -82,11 +91,11 @@ void marks_of_state(void) { state_marked = true; }
  */
 static bool looks_like_xsave(const uint8_t *p, struct mark_site *ret)
 {
-	enum { MARK_XSTATE = 100 };	/* none of enum patch_kind: these never become a jump */
 	unsigned len;
 	enum trap_insn insn = trap_insn_marked(p, &len);
 
-	if (insn < TRAP_XGETBV || (insn != TRAP_FXSAVE && !cpu_level_shown()))
+	if (insn < TRAP_XGETBV || insn > TRAP_FXSAVE ||
+	    (insn != TRAP_FXSAVE && !cpu_level_shown()))
 		return false;
 	*ret = (struct mark_site){ .kind = MARK_XSTATE, .len = (uint8_t)len };
 	return true;
@@ -107,6 +116,10 @@ static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 	ret->len = 3;
 	if (room >= 3 && p[1] == 0x01 && p[2] == 0xf9)
 		return true;
+	if (room >= 3 && p[1] == 0xc7 && p[2] >= 0xf0) {	/* rdseed and rdpid: from 0xf8 on */
+		ret->kind = MARK_RANDOM;
+		return p[2] < 0xf8 ? rdrand_marked : rdseed_marked;
+	}
 	return state_marked && room >= 16 && looks_like_xsave(p, ret);
 }
 
@@ -115,7 +128,7 @@ static bool is_wanted(unsigned id)
 	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP ||
 	       id == X86_INS_XGETBV || id == X86_INS_XSAVE || id == X86_INS_XSAVE64 ||
 	       id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64 || id == X86_INS_FXSAVE ||
-	       id == X86_INS_FXSAVE64;
+	       id == X86_INS_FXSAVE64 || id == X86_INS_RDRAND || id == X86_INS_RDSEED;
 }
 
 /* Going from one instruction to the next, is the one that ends at `end` met, prefixes or not? */

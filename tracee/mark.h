@@ -1,9 +1,10 @@
 /*
- * mark.h - rdtsc, rdtscp and cpuid where the system cannot make them trap: they are found in code
- * before it runs, and become ud2.
+ * mark.h - instructions that are to trap and that the system cannot make trap: they are found in
+ * code before it runs, and become ud2.
  *
  * Processors without cpuid faulting (AMD, and many hypervisors) run cpuid as it is, and hypervisors
- * that keep their guests in ring 3 run rdtsc as well, whatever CR4.TSD says.
+ * that keep their guests in ring 3 run rdtsc as well, whatever CR4.TSD says.  Nothing makes rdrand,
+ * rdseed and rdpid trap: cpuid hides them, and some programs use them without asking.
  */
 #ifndef TRACEE_MARK_H
 #define TRACEE_MARK_H
@@ -21,12 +22,14 @@ bool marks_must(void);
 bool marks_needed(void);
 
 /*
- * From now on fxsave is marked, too, and at a level below the machine's own xgetbv, xsave and
- * xrstor (recordings; replay has what they did).
+ * From now on rdrand, rdseed and rdpid are found, too, where the processor has them; with state,
+ * fxsave, and at a level below the machine's own xgetbv, xsave and xrstor (recordings; replay has
+ * what they did).
  */
-void marks_of_state(void);
+void marks_of_recording(bool state);
 
-/* enum patch_kind, or of none: xsave... */
+/* enum patch_kind, or one that never becomes a jump */
+enum { MARK_XSTATE = 100, MARK_RANDOM };
 struct mark_site { uint64_t offset; uint8_t kind, len; };
 
 /*

@@ -7,17 +7,22 @@
 
 #define WORD(name) (offsetof(struct regs, name) / sizeof(uint64_t))
 
-int x86_register_word(unsigned reg)
+unsigned x86_number_word(unsigned number)
 {
-	/* by the number that instructions have for it */
 	static const uint8_t words[16] = {
 		WORD(rax), WORD(rcx), WORD(rdx), WORD(rbx), WORD(rsp), WORD(rbp),
 		WORD(rsi), WORD(rdi), WORD(r8),	 WORD(r9),  WORD(r10), WORD(r11),
 		WORD(r12), WORD(r13), WORD(r14), WORD(r15),
 	};
+
+	return words[number];
+}
+
+int x86_register_word(unsigned reg)
+{
 	int number = x86_register_number(reg);
 
-	return number < 0 ? -1 : words[number];
+	return number < 0 ? -1 : (int)x86_number_word((unsigned)number);
 }
 
 static uint64_t value(const struct regs *regs, unsigned reg, uint64_t next)

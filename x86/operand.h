@@ -12,6 +12,8 @@ struct cs_x86_op;
 
 /* Of Capstone's names: the index of the word of struct regs that it is part of; -1: none. */
 int x86_register_word(unsigned reg);
+/* The same by the number (0 to 15) that instructions have for it. */
+unsigned x86_number_word(unsigned number);
 /*
  * The address of an operand in memory.  next: that of the instruction behind, which what is
  * relative to rip counts from.  A register that is none of the sixteen counts as zero.

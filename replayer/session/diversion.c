@@ -295,7 +295,11 @@ static struct err *trapped_instruction(struct replay *r, struct rp_task *t, bool
 	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
 	insn = trap_insn_marked(code, &len);
 	*done = insn != TRAP_NONE;
-	if (insn > TRAP_XGETBV) {
+	if (insn >= TRAP_RDRAND) {
+		trap_give(&t->regs, code, insn, insn == TRAP_RDPID ? 0 : now_ns());
+		t->regs.rip += len;
+		t->dirty = true;
+	} else if (insn > TRAP_XGETBV) {
 		TRY(step_marked(r, t));
 		*done = t->regs.rip != before;
 	} else if (*done) {
