@@ -109,5 +109,5 @@ set -m		# a group of its own, with a parent outside: stop signals do stop it
 rm -rf t; "$REC" -o t bash -c 'for i in $(seq 30); do sleep 0.1; done; exit 5' & p=$!
 sleep 1; kill -TSTP $p
 wait_for 10 grep -q '^State:.T' /proc/$p/status || { kill -9 $p; fail 'rec does not stop'; }
-kill -CONT $p; wait $p; rc=$?
+kill -CONT $p; wait -f $p; rc=$?
 [ $rc = 5 ] || fail "stopped and continued: exit $rc"
