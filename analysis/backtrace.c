@@ -276,7 +276,7 @@ static struct err *while_running(struct backtrace *b)
 
 static struct err *start(struct backtrace *b)
 {
-	struct symbols_options so = { .open = program_file };
+	struct symbols_options so = { .open = program_file, .debug_dir = b->o->debug_dir };
 	const struct replay_options ro = { 0 };
 	struct guests_options go = { .read = read_memory, .ctx = b };
 	struct replay_task t[1];

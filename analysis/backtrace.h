@@ -20,6 +20,7 @@ struct backtrace_options {
 	const char *function;		/* at each call of a function of this name; NULL = none */
 	int write_fd;			/* at each write to this descriptor; -1 = none */
 	uint64_t max;			/* stop after this many moments; 0 = no limit */
+	const char *debug_dir;		/* as in symbols_options */
 	bool threads;			/* all threads, not only the one whose turn it was */
 };
 

@@ -12,6 +12,7 @@
 #include "analysis/backtrace.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/sources.h"
 #include "guests/print.h"
 
 struct bt_cmd {
@@ -229,7 +230,7 @@ static struct err *bt_run(const void *opts, int argc, char **argv)
 					.max = o->max, .threads = o->threads };
 	struct printing p = { .o = o };
 	_cleanup_free_ uint64_t *event = NULL;
-	_cleanup_free_ char *dir = NULL;
+	_cleanup_free_ char *dir = NULL, *debug_dir = NULL;
 	struct err *err;
 	json_t *root;
 
@@ -241,6 +242,8 @@ static struct err *bt_run(const void *opts, int argc, char **argv)
 		return err_new(ERR_USAGE, "say when: -e EVENT, --at=FUNCTION or --writes=FD");
 	p.all = o->json ? json_array() : NULL;
 	err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
+	if (!err && sources_dir(dir, true, &debug_dir))
+		bo.debug_dir = debug_dir;
 	if (!err)
 		err = backtrace_run(dir, &bo, print, &p);
 	if (!err && !p.stacks && !bo.events && o->function)

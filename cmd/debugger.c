@@ -246,6 +246,18 @@ static struct err *open_for_debugging(const char *dir, const struct replay_args 
 	return err;
 }
 
+static struct err *run_server(struct replay *r, int fd, bool ours, const char *dir)
+{
+	char *debug_dir = NULL;
+	struct err *err;
+
+	if (!sources_dir(dir, true, &debug_dir))
+		debug_dir = NULL;
+	err = gdbserver_run(r, fd, ours, debug_dir);
+	free(debug_dir);
+	return err;
+}
+
 static struct err *serve_gdb(struct replay *r, const char *dir, const struct replay_args *o,
 			     struct place *p, int listening, const cpu_set_t *cpus, int *status_ret)
 {
@@ -265,7 +277,7 @@ static struct err *serve_gdb(struct replay *r, const char *dir, const struct rep
 		return NULL;
 	if (!err) {
 		place_remove(p);	/* gdb has read the script, too */
-		err = gdbserver_run(r, fd, true);
+		err = run_server(r, fd, true, dir);
 		close(fd);
 	}
 	if (!err) {
@@ -351,7 +363,7 @@ struct err *debugger_serve(const char *dir, const struct replay_args *o)
 	err = open_for_debugging(dir, o, &r);
 	if (!err) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-		err = fd < 0 ? err_os(errno, "accept") : gdbserver_run(r, fd, false);
+		err = fd < 0 ? err_os(errno, "accept") : run_server(r, fd, false, dir);
 		if (fd >= 0)
 			close(fd);
 		replay_close(r);

@@ -6,7 +6,7 @@
  *	s HASH /path/of/a/source
  *	d HASH .build-id/ab/cdef.debug		below a directory of debug files
  *	d HASH where/it/was/compiled/b.dwo	the same, for split units: its whole path
- *	d HASH b.dwo				where gdb looks for it
+ *	d HASH b.dwo				where gdb looks for it; and under its build-id
  *	p /a/directory				that paths lead through ("/a/directory/../b.c")
  *	t SECONDS HASH				when that content was changed last, since 1970
  *
@@ -147,7 +147,7 @@ static bool normalize(struct collect *c, const char *path, char out[PATH_MAX])
 	return len && !strpbrk(out, "\n\r");
 }
 
-static void file_named(void *ctx, const char *path, bool debug)
+static void file_named(void *ctx, const char *path, bool debug, const char *kept)
 {
 	struct collect *c = ctx;
 	char hex[HASH_LEN + 1], plain[PATH_MAX];
@@ -165,6 +165,8 @@ static void file_named(void *ctx, const char *path, bool debug)
 	base = strrchr(plain, '/') + 1;
 	if (debug && name == plain + 1 && base != name && names_add(&c->paths, base))
 		fprintf(c->index, "d %s %s\n", hex, base);
+	if (kept && strcmp(kept, name) != 0 && names_add(&c->paths, kept))
+		fprintf(c->index, "d %s %s\n", hex, kept);
 	if (!stat(path, &st) && st.st_mtime > 0)
 		fprintf(c->index, "t %lld %s\n", (long long)st.st_mtime, hex);
 	c->files++;

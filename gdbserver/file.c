@@ -1,8 +1,8 @@
 /*
  * file.c - vFile: the recorded program's files, read-only, from the trace.
  *
- * Only content that was mapped is there, by the path the program saw, and what /proc says of a
- * process; nothing of the live file system.
+ * Only content that was mapped is there, by the path the program saw, what /proc says of a process,
+ * and debug files that were packed with the trace; nothing of the live file system.
  *
  * gdb keeps a descriptor for each library whose symbols it has read from here, so a program with
  * many libraries needs many: as many as the system gives this process, but for FILES_OWN that the
@@ -10,6 +10,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,33 @@ static int proc_open(struct server *s, const char *path)
 		fd = -1;
 	}
 	free(out.bytes);
+	return fd;
+}
+
+/*
+ * gdb looks for the file that .gnu_debuglink or .gnu_debugaltlink names where the program was, so
+ * on the target.  A link of a stranger's trace must not lead out of it.
+ */
+static int debug_open(const struct server *s, const char *path)
+{
+	static const char below[] = "/sources.d/debug";
+	char *whole, *real, *trace = NULL;
+	struct stat st;
+	int fd = -1;
+
+	if (!s->debug_dir || asprintf(&whole, "%s/%s", s->debug_dir, path) < 0)
+		return -1;
+	real = realpath(whole, NULL);
+	free(whole);
+	if (real)
+		trace = realpath(s->debug_dir, NULL);
+	if (trace && strlen(trace) > strlen(below))
+		trace[strlen(trace) - strlen(below)] = '\0';
+	if (trace && !strncmp(real, trace, strlen(trace)) && real[strlen(trace)] == '/' &&
+	    !stat(real, &st) && S_ISREG(st.st_mode))
+		fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	free(real);
+	free(trace);
 	return fd;
 }
 
@@ -174,6 +202,8 @@ static void file_open(struct server *s, const char *p)
 	if (err) {
 		err_free(err);
 		fd = proc_open(s, path);
+		if (fd < 0)
+			fd = debug_open(s, path);
 	}
 	if (fd < 0) {
 		failed(s, ENOENT);

@@ -147,6 +147,7 @@ struct server {
 	bool jit_told, jit_wanted, jit_user;
 	bool jit_back;			/* the last move was */
 	bool jit_new;			/* commands.py has not asked for objects yet */
+	const char *debug_dir;		/* gdbserver.h */
 	int *files;			/* that gdb has open (file.c): -1 = free */
 	unsigned files_n, files_limit;
 	struct reply out;

@@ -37,7 +37,8 @@ char *names_maps(struct server *s, int pid)
 
 struct symbols *names_of(struct server *s, int tid)
 {
-	struct symbols_options options = { .open = open_file, .ctx = s };
+	struct symbols_options options = { .open = open_file, .ctx = s,
+					   .debug_dir = s->debug_dir };
 	struct replay_task t;
 	struct err *err = NULL;
 	char *maps;

@@ -186,7 +186,7 @@ static void dispatch(struct server *s, char *packet, size_t len)
 		s->tid = tid;
 }
 
-struct err *gdbserver_run(struct replay *r, int fd, bool ours)
+struct err *gdbserver_run(struct replay *r, int fd, bool ours, const char *debug_dir)
 {
 	static char packet[PACKET_MAX + 1];
 	struct server *s = calloc(1, sizeof(*s));
@@ -197,6 +197,7 @@ struct err *gdbserver_run(struct replay *r, int fd, bool ours)
 		return &err_nomem;
 	s->r = r;
 	s->fd = fd;
+	s->debug_dir = debug_dir;
 	s->jit_told = s->jit_new = ours;
 	s->always = eventfd(1, EFD_CLOEXEC);
 	target_init(s);

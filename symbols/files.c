@@ -2,14 +2,18 @@
  * files.c - the files that debug information names: sources, and those it is in itself, when that
  * is outside the program.
  */
+#include <limits.h>
+
 #include "symbols/entry.h"
 #include "symbols/internal.h"
 #include "symbols/split.h"
 
 static void debug_file(const struct elf *e, symbols_file_fn *fn, void *ctx)
 {
+	char kept[PATH_MAX];
+
 	if (e && e->path)
-		fn(ctx, e->path, true);
+		fn(ctx, e->path, true, build_id_path("", e->build_id, kept) ? kept + 1 : NULL);
 }
 
 void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *ctx)
@@ -27,7 +31,7 @@ void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *c
 		const char *path = index_string(d->ix, file[i]);
 
 		if (path && path[0] == '/')
-			fn(ctx, path, false);
+			fn(ctx, path, false, NULL);
 	}
 }
 

@@ -11,6 +11,7 @@
 #define SYMBOLS_INTERNAL_H
 
 #include <elf.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "symbols/bytes.h"
@@ -187,6 +188,8 @@ struct symbols_module *module_of_image(struct family *f, const char *name, const
 				       size_t len);
 void module_free(struct symbols_module *m);
 /* The separate debug file, or NULL. */
+/* DIR/.build-id/ab/cdef.debug; false: id is none that such a file can have. */
+bool build_id_path(const char *dir, struct span id, char path[PATH_MAX]);
 struct elf *module_debug(struct symbols_module *m);
 struct elf *module_mini(struct symbols_module *m);
 struct elf *module_alt(struct symbols_module *m);

@@ -180,20 +180,27 @@ static struct elf *open_right(const char *path, const struct link *l)
 	return NULL;
 }
 
-static struct elf *open_build_id(const struct family *f, struct span id)
+bool build_id_path(const char *dir, struct span id, char path[PATH_MAX])
 {
-	char path[PATH_MAX];
 	size_t n;
 
 	if (id.n < 2 || id.n > 64)
-		return NULL;
-	n = (size_t)snprintf(path, sizeof(path), "%s/.build-id/%02x/", debug_dir(f), id.p[0]);
-	for (size_t i = 1; i < id.n && n < sizeof(path); i++)
-		n += (size_t)snprintf(path + n, sizeof(path) - n, "%02x", id.p[i]);
-	if (n + 7 > sizeof(path))
-		return NULL;
-	snprintf(path + n, sizeof(path) - n, ".debug");
-	return open_right(path, &(struct link){ .id = id });
+		return false;
+	n = (size_t)snprintf(path, PATH_MAX, "%s/.build-id/%02x/", dir, id.p[0]);
+	for (size_t i = 1; i < id.n && n < PATH_MAX; i++)
+		n += (size_t)snprintf(path + n, PATH_MAX - n, "%02x", id.p[i]);
+	if (n + 7 > PATH_MAX)
+		return false;
+	snprintf(path + n, PATH_MAX - n, ".debug");
+	return true;
+}
+
+static struct elf *open_build_id(const struct family *f, struct span id)
+{
+	char path[PATH_MAX];
+
+	return build_id_path(debug_dir(f), id, path) ? open_right(path, &(struct link){ .id = id })
+						     : NULL;
 }
 
 /* DIR/SUB/NAME, below debug_dir first: there `pack --sources` puts files under their whole path. */

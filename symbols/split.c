@@ -42,7 +42,7 @@ static bool add_file(struct split_files *f, const char *path)
 	id = identity_of(&st);
 	f->sum = XXH3_64bits_withSeed(&id, sizeof(id), f->sum);
 	if (f->told)
-		f->told(f->ctx, path, true);
+		f->told(f->ctx, path, true, NULL);
 	return true;
 }
 

@@ -384,7 +384,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fd = memfd_create("wire", MFD_CLOEXEC);
 	if (fd < 0 || (len && write(fd, data, len) != (ssize_t)len) || lseek(fd, 0, SEEK_SET))
 		abort();
-	err_free(gdbserver_run(&the_replay, fd, true));
+	err_free(gdbserver_run(&the_replay, fd, true, NULL));
 	close(fd);
 	if (replies() > packets)
 		abort();
