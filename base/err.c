@@ -1,11 +1,14 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MORE_MEMORY "see free, ulimit -d and ulimit -v"
+
 struct err err_gone = { ERR_GONE, 0, (char *)"the task is gone" };
-struct err err_nomem = { ERR_NOMEM, 0, (char *)"out of memory" };
+struct err err_nomem = { ERR_NOMEM, 0, (char *)"out of memory; " MORE_MEMORY };
 struct err err_end = { ERR_END, 0, (char *)"end of data" };
 
 static int is_static(const struct err *err)
@@ -37,6 +40,19 @@ struct err *err_new(enum err_code code, const char *fmt, ...)
 	return err_take(code, 0, msg);
 }
 
+static const char *limit_advice(int os_errno)
+{
+	switch (os_errno) {
+	case EMFILE:
+	case ENFILE:
+		return "; allow more open files (ulimit -n)";
+	case ENOMEM:
+		return "; " MORE_MEMORY;
+	default:
+		return "";
+	}
+}
+
 struct err *err_os(int os_errno, const char *fmt, ...)
 {
 	char *what = NULL, *msg = NULL;
@@ -46,10 +62,25 @@ struct err *err_os(int os_errno, const char *fmt, ...)
 	if (vasprintf(&what, fmt, ap) < 0)
 		what = NULL;
 	va_end(ap);
-	if (!what || asprintf(&msg, "%s: %s", what, strerror(os_errno)) < 0)
+	if (!what || asprintf(&msg, "%s: %s%s", what, strerror(os_errno),
+			      limit_advice(os_errno)) < 0)
 		msg = NULL;
 	free(what);
 	return err_take(ERR_OS, os_errno, msg);
+}
+
+struct err *err_fork(int os_errno)
+{
+	struct err *err = err_os(os_errno, "cannot start another process");
+
+	if (os_errno != EAGAIN || is_static(err))
+		return err;
+	err_free(err);
+	err = err_new(ERR_OS, "cannot start another process: %s; allow more of them (ulimit -u, or "
+		      "pids.max of the cgroup)", strerror(os_errno));
+	if (!is_static(err))
+		err->os_errno = os_errno;
+	return err;
 }
 
 struct err *err_wrap(struct err *err, const char *fmt, ...)

@@ -35,9 +35,11 @@ extern struct err err_gone, err_nomem, err_end;
 
 struct err *err_new(enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))) __must_check;
-/* "<sentence>: <strerror(os_errno)>" */
+/* "<sentence>: <strerror(os_errno)>", and what to do where a limit of this process is the reason */
 struct err *err_os(int os_errno, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))) __must_check;
+/* fork() has failed. */
+struct err *err_fork(int os_errno) __must_check;
 /* Put context before the message ("context: message").  Takes err, returns it or its
  * replacement; singletons become real errors that keep their code. */
 struct err *err_wrap(struct err *err, const char *fmt, ...)

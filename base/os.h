@@ -51,7 +51,8 @@ struct os_calls {
 
 /*
  * clone_file: FICLONE, the whole of from becomes the content of to, sharing blocks.
- * allocate: posix_fallocate, with -1 and errno, not interrupted by signals.
+ * allocate: posix_fallocate, with -1 and errno, not interrupted by signals; what is there becomes
+ * zeros where the system does not have that call.
  * truncate_fd: ftruncate.
  */
 extern struct os_calls os;

@@ -266,7 +266,7 @@ static struct err *serve_gdb(struct replay *r, const char *dir, const struct rep
 	int fd;
 
 	if (gdb < 0)
-		return err_os(errno, "cannot fork");
+		return err_fork(errno);
 	if (gdb == 0)
 		exec_gdb(dir, o, p, cpus, parent);
 	signal(SIGINT, SIG_IGN);	/* ^C is for gdb, which tells us */

@@ -375,7 +375,7 @@ static void set_back(struct recorder_child *child, const sigset_t *before)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-/* Forked twice: nobody's child that the program's parent would have to know of. */
+/* Forked twice: nobody's child that the program's parent would have to know of.  -1 and errno. */
 static pid_t fork_recorder(void)
 {
 	pid_t pid = fork(), inner;
@@ -385,13 +385,16 @@ static pid_t fork_recorder(void)
 		inner = fork();
 		if (inner == 0)
 			return 0;
-		_exit(inner < 0);
+		_exit(inner < 0 ? errno : 0);
 	}
 	if (pid < 0)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return status ? -1 : pid;
+	if (!status)
+		return pid;
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+	return -1;
 }
 
 struct err *front_start(struct front *f, const struct recorder_options *o,
@@ -400,6 +403,7 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 	int sockets[2], sentry;
 	sigset_t all, before;
 	pid_t pid, sentry_pid = 0;
+	struct err *err;
 
 	f->rec = getpid();
 	f->page = mmap(NULL, sizeof(*f->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -414,8 +418,9 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 	TRY(recorder_child_fork(o, child));
 	pid = fork_recorder();
 	if (pid < 0) {
+		err = err_fork(errno);
 		set_back(child, &before);
-		return err_os(errno, "cannot fork");
+		return err;
 	}
 	if (pid == 0) {
 		become_recorder(f, sockets);

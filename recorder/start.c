@@ -127,7 +127,7 @@ struct err *recorder_child_fork(const struct recorder_options *options, struct r
 		return err_os(errno, "cannot make a pipe");
 	ret->pid = fork();
 	if (ret->pid < 0)
-		return err_os(errno, "cannot fork");
+		return err_fork(errno);
 	if (ret->pid == 0) {
 		close(go[1]);
 		child_main(options, ret, go[0], report[1]);

@@ -269,7 +269,7 @@ static struct err *start_all(const struct worker_job *job, struct workers *w)
 
 		w->pid[i] = start(job, job->halves ? half : WORKER_WHOLE, w->peers[i], w->alive[1]);
 		if (w->pid[i] < 0)
-			return err_os(errno, "fork");
+			return err_fork(errno);
 		w->n++;
 	}
 	return NULL;

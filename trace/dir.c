@@ -40,16 +40,30 @@ static struct err *home_dir(const char **ret)
 /* mkdir -p.  path is changed in between. */
 static struct err *make_dirs(char *path)
 {
+	size_t bad = 0;		/* up to here it is missing, where nothing can be made */
+
 	for (char *p = path + 1; ; p++) {
 		char c = *p;
 
 		if (c && c != '/')
 			continue;
 		*p = 0;
-		if (os.mkdirat(AT_FDCWD, path, 0700) && errno != EEXIST && (!c || errno != EROFS))
+		if (os.mkdirat(AT_FDCWD, path, 0700) && errno != EEXIST) {
+			if (c && errno == EROFS) {
+				/* some systems say that of what is there, too */
+				if (!bad && access(path, F_OK))
+					bad = (size_t)(p - path);
+				*p = c;
+				continue;
+			}
+			if (bad) {
+				path[bad] = 0;
+				errno = EROFS;
+			}
 			return err_new(ERR_USAGE, "cannot make the directory %s for traces: %s; set "
 				       "HINDSIGHT_TRACE_DIR to one that can be written", path,
 				       strerror(errno));
+		}
 		*p = c;
 		if (!c)
 			return NULL;

@@ -66,7 +66,7 @@ static struct err *begin(struct job *j)
 	j->pid[pass] = fork();
 	if (j->pid[pass] < 0) {
 		j->pid[pass] = 0;
-		return err_os(errno, "cannot fork");
+		return err_fork(errno);
 	}
 	if (!j->pid[pass]) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -220,7 +220,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 			work(r, w, fd[1], c, tasks, end, m);
 		}
 		if (!err && w->pid < 0)
-			err = err_os(errno, "cannot fork");
+			err = err_fork(errno);
 		if (!err)
 			log_debug("%s %d begins", m ? "write log by" : "worker", w->pid);
 		rp_tasks_forget(tasks);
