@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 
 #include "analysis/internal.h"
+#include "base/alloc.h"
 
 enum {
 	PIECE_BITS = 21,
@@ -297,10 +298,11 @@ void graph_contents(struct session *s, struct graph *g)
 	content_room(g);
 	/* neighbours in one go: a call for each block would cost more than the copying */
 	for (size_t i = 0; i < g->n;) {
-		static unsigned char buf[CHUNK + 4096];
+		static unsigned char (*buf)[CHUNK + 4096];
 		uint64_t start = g->node[i].addr;
 		size_t j = i, got;
 
+		ALLOC_ONCE(buf, "the contents of blocks");
 		if (g->node[i].size > GRAPH_LARGE) {
 			c.i = i;
 			err_free(replay_populated(s->r, tid, start, start + g->node[i].size,
@@ -310,13 +312,13 @@ void graph_contents(struct session *s, struct graph *g)
 		}
 		while (j < g->n && g->node[j].addr + g->node[j].size - start <= CHUNK)
 			j++;
-		got = replay_memory(s->r, tid, start, buf,
+		got = replay_memory(s->r, tid, start, *buf,
 				    g->node[j - 1].addr + g->node[j - 1].size - start);
 		for (; i < j; i++) {
 			uint64_t at = g->node[i].addr - start;
 
 			if (at + g->node[i].size <= got)
-				memcpy(g->content + 8ull * g->content_at[i], buf + at,
+				memcpy(g->content + 8ull * g->content_at[i], *buf + at,
 				       g->node[i].size);
 			else
 				replay_memory(s->r, tid, g->node[i].addr,

@@ -12,6 +12,7 @@
 
 #include "abi/page.h"
 #include "analysis/internal.h"
+#include "base/alloc.h"
 
 enum { RED_ZONE = 128, TLS_BELOW = 4096, TLS_ABOVE = 2304, CHUNK = 1 << 20 };
 
@@ -291,19 +292,20 @@ struct reading { struct session *s; const struct area *a; memory_words_fn *fn; v
 
 static struct err *read_part(void *ctx, uint64_t start, uint64_t end)
 {
-	static uint64_t words[CHUNK / 8];
+	static uint64_t (*words)[CHUNK / 8];
 	const struct reading *rd = ctx;
 	int tid = session_any_task(rd->s);
 
+	ALLOC_ONCE(words, "the memory of a process");
 	start = start > rd->a->start ? start : (rd->a->start + 7) & ~7ull;
 	end = end < rd->a->end ? end : rd->a->end;
 	while (start < end) {
-		size_t want = end - start < sizeof(words) ? (size_t)(end - start) : sizeof(words);
-		size_t got = replay_memory(rd->s->r, tid, start, words, want) / 8;
+		size_t want = end - start < sizeof(*words) ? (size_t)(end - start) : sizeof(*words);
+		size_t got = replay_memory(rd->s->r, tid, start, *words, want) / 8;
 
 		if (!got)
 			break;
-		rd->fn(rd->ctx, rd->a, start, words, got);
+		rd->fn(rd->ctx, rd->a, start, *words, got);
 		start += got * 8;
 	}
 	return NULL;

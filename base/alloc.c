@@ -1,10 +1,15 @@
 #include "base/alloc.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bug.h"
+
+enum { FAILED = 125 };	/* the exit status of every failure of ours */
 
 /* malloc(0) may be NULL. */
 static size_t some(size_t n)
@@ -14,7 +19,17 @@ static size_t some(size_t n)
 
 void alloc_failed(const char *what)
 {
-	bug_report(__FILE__, __LINE__, "no memory", "out of memory for %s", what);
+	char line[512];
+	int n = snprintf(line, sizeof(line), "%.32s: out of memory for %.99s",
+			 program_invocation_short_name, what);
+
+	if (bug_context.doing)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " (%s event %" PRIu64 ")",
+			      bug_context.doing, bug_context.event);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ": see free, ulimit -d and ulimit -v\n");
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		_exit(FAILED);
+	_exit(FAILED);
 }
 
 void *alloc_zeroed(size_t n, size_t size, const char *what)

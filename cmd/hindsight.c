@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "cmd/cmd.h"
 
 static const struct cmd *const cmds[] = {
@@ -107,7 +108,7 @@ static void help_last(int argc, char **argv)
 	}
 }
 
-int main(int argc, char **argv)
+static int hindsight_main(int argc, char **argv)
 {
 	fill_standard_fds();
 	signal(SIGPIPE, SIG_IGN);
@@ -129,4 +130,9 @@ int main(int argc, char **argv)
 			return finish(run(cmds[i], argc - 1, argv + 1));
 	return cmd_fail("hindsight", err_new(ERR_USAGE, "unknown command '%s': 'hindsight --help' "
 					     "lists them", argv[1]));
+}
+
+int main(int argc, char **argv)
+{
+	return stack_run(hindsight_main, argc, argv);
 }

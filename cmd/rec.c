@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "abi/buffer.h"
+#include "base/stack.h"
 #include "cmd/cmd.h"
 #include "cmd/front.h"
 #include "recorder/recorder.h"
@@ -344,7 +345,7 @@ static struct err *run(const struct rec_options *o, char **argv, int *code)
 	return err;
 }
 
-int main(int argc, char **argv)
+static int rec_main(int argc, char **argv)
 {
 	static const struct option_set *const sets[] = { &rec_set };
 	struct rec_options o = { .syscallbuf_kb = BUF_DEFAULT >> 10 };
@@ -369,4 +370,9 @@ int main(int argc, char **argv)
 	if (err)
 		return cmd_fail("rec", err);
 	return code;
+}
+
+int main(int argc, char **argv)
+{
+	return stack_run(rec_main, argc, argv);
 }

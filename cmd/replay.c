@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "cmd/cmd.h"
 #include "cmd/debugger.h"
 #include "replayer/replay.h"
@@ -104,7 +105,7 @@ static void await_recorder(const char *dir, bool say)
 			"replay: %s is still being recorded; this is what there is so far\n", dir);
 }
 
-int main(int argc, char **argv)
+static int replay_main(int argc, char **argv)
 {
 	static const struct option_set *const sets[] = { &replay_set };
 	struct replay_args o = { 0 };
@@ -138,4 +139,9 @@ int main(int argc, char **argv)
 	if (err)
 		return cmd_fail("replay", err);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	return stack_run(replay_main, argc, argv);
 }

@@ -556,16 +556,17 @@ static void look_at_segments(struct recorder *rec, struct rec_task *t)
 
 static void area_look(struct recorder *rec, struct rec_task *t, struct rec_outside *o)
 {
-	static unsigned char buf[CHUNK_PAGES * PAGE_BYTES];
+	static unsigned char (*buf)[CHUNK_PAGES * PAGE_BYTES];
 	size_t pages = o->len / PAGE_BYTES;
 
+	ALLOC_ONCE(buf, "the pages of a process");
 	for (size_t at = 0; at < pages; at += CHUNK_PAGES) {
 		size_t n = pages - at < CHUNK_PAGES ? pages - at : CHUNK_PAGES;
 
-		n = tracee_read_some(t->tid, o->addr + at * PAGE_BYTES, buf, n * PAGE_BYTES) /
+		n = tracee_read_some(t->tid, o->addr + at * PAGE_BYTES, *buf, n * PAGE_BYTES) /
 		    PAGE_BYTES;
 		for (size_t i = 0; i < n; i++) {
-			const unsigned char *page = buf + i * PAGE_BYTES;
+			const unsigned char *page = *buf + i * PAGE_BYTES;
 			uint64_t sum = mem_sum_one(at + i, page);
 
 			if (!o->fresh && sum == o->sum[at + i])

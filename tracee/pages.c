@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "abi/page.h"
+#include "base/alloc.h"
 #include "tracee/ptrace.h"
 
 enum { CHUNK_PAGES = 512, BATCH = 64 };
@@ -319,19 +320,20 @@ struct reading {
 /* Read [addr, end) and hand it out; pages that cannot be read are left out. */
 static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 {
-	static unsigned char buf[CHUNK_PAGES * PAGE_BYTES];
+	static unsigned char (*buf)[CHUNK_PAGES * PAGE_BYTES];
 	struct reading *s = ctx;
 
+	ALLOC_ONCE(buf, "the pages of a process");
 	if (addr < s->upto)
 		addr = s->upto;
 	s->upto = end > s->upto ? end : s->upto;
 	while (addr < end) {
 		uint64_t left = (end - addr) / PAGE_BYTES;
 		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
-		size_t got = tracee_read_some(s->tid, addr, buf, n * PAGE_BYTES) / PAGE_BYTES;
+		size_t got = tracee_read_some(s->tid, addr, *buf, n * PAGE_BYTES) / PAGE_BYTES;
 
 		if (got == 0) {	/* no read permission: the slow way, one page */
-			struct err *err = tracee_read(s->tid, addr, buf, PAGE_BYTES);
+			struct err *err = tracee_read(s->tid, addr, *buf, PAGE_BYTES);
 
 			got = 1;
 			if (err) {
@@ -341,7 +343,7 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 			}
 		}
 		for (size_t i = 0; i < got; i++)
-			s->fn(s->ctx, addr + i * PAGE_BYTES, buf + i * PAGE_BYTES);
+			s->fn(s->ctx, addr + i * PAGE_BYTES, *buf + i * PAGE_BYTES);
 		addr += got * PAGE_BYTES;
 	}
 	return NULL;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 enum { OBJECTS_MAX = 1 << 20, COPY_BYTES = 1 << 20, SMALL = 256 << 10 };
@@ -96,10 +97,11 @@ static struct err *copy_tail(int from, int to, uint64_t size)
 /* All of from to the empty file to, what is behind its end too; holes stay holes. */
 struct err *rp_object_copy(int from, int to)
 {
-	static char buf[COPY_BYTES];
+	static char (*buf)[COPY_BYTES];
 	struct stat st;
 	off_t at = 0;
 
+	ALLOC_ONCE(buf, "a copy of shared memory");
 	if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
 		return err_os(errno, "cannot size shared memory");
 	while (at < st.st_size) {
@@ -114,10 +116,10 @@ struct err *rp_object_copy(int from, int to)
 			return err_os(errno, "cannot copy shared memory");
 		while (at < end) {
 			ssize_t n =
-				pread(from, buf,
+				pread(from, *buf,
 				      end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, at);
 
-			if (n <= 0 || pwrite(to, buf, (size_t)n, at) != n)
+			if (n <= 0 || pwrite(to, *buf, (size_t)n, at) != n)
 				return err_os(n < 0 ? errno : ENOSPC, "cannot fill shared memory");
 			at += n;
 		}

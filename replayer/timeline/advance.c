@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "abi/restart.h"
+#include "base/alloc.h"
 #include "replayer/stops/store_log.h"
 #include "replayer/timeline/timeline.h"
 
@@ -183,13 +184,15 @@ bool rp_will_restart(const struct rp_task *t)
 
 static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 {
-	static struct values before, after;
+	static struct values *before, *after;
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct rp_task *t = rp_task_find(r, r->ev.task);
 	uint32_t serial = r->ev.task;
 	uint64_t pc = t ? t->regs.rip : 0;
 
+	ALLOC_ONCE(before, "watched values");
+	ALLOC_ONCE(after, "watched values");
 	ret->kind = ADVANCE_EVENT;
 	ret->event = r->ev.kind;
 	if (touches_text(&r->ev)) {
@@ -199,21 +202,21 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 		     i++)
 			TRY(rp_stops_effect(t, &r->ev.effects[i]));
 	}
-	values_read(r, stops->sets[stops->run.set], &before);
+	values_read(r, stops->sets[stops->run.set], before);
 	if (stops->marks)
 		timeline->observer->event(r, false);
 	store_log_take(r, t);
 	TRY(rp_apply(r));
 	if (stops->marks)
 		timeline->observer->event(r, true);
-	values_read(r, stops->sets[stops->run.set], &after);
+	values_read(r, stops->sets[stops->run.set], after);
 	timeline->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
 	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS &&
 	    ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
-		compare_values(r, stops->sets[stops->run.set], &before, &after, ret);
+		compare_values(r, stops->sets[stops->run.set], before, after, ret);
 	return NULL;
 }
 
@@ -356,15 +359,17 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, const struct a
 			     uint64_t limit, struct advance_result *ret, bool *again)
 {
 	bool unvisited = stops_of(r)->unvisited;
-	static struct values before, after;
+	static struct values *before, *after;
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	const struct rp_set *s = stops->sets[ret->set];
 	bool stubs = has_stubs(s, a, &stops->run);
 	uint64_t fast = ret->fast;
 
+	ALLOC_ONCE(before, "watched values");
+	ALLOC_ONCE(after, "watched values");
 	*again = stops->unvisited = false;
-	values_read(r, s, &before);
+	values_read(r, s, before);
 	for (bool first = true;; first = false) {
 		struct stops_run run = stops->run;
 		uint64_t pc = t->regs.rip;
@@ -394,15 +399,15 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, const struct a
 		ret->arrived = !run.step || t->regs.rip != pc;
 		if (ret->kind != ADVANCE_MOVED || !page_watch_misses(r, s) ||
 		    rp_set_breaks(r, s, t)) {
-			values_read(r, s, &after);
-			changed = compare_values(r, s, &before, &after, ret);
+			values_read(r, s, after);
+			changed = compare_values(r, s, before, after, ret);
 			if (changed)
 				debug_registers_hit(stops, s, ret->hit);
 			if (ret->kind == ADVANCE_INTERRUPTED || ret->stepped || changed ||
 			    (stops->dr_hit || stops->page_watch_size ? page_watch_at_break(r, s, t)
 								     : rp_set_breaks(r, s, t)))
 				return NULL;
-			values_keep(s, &before, &after);
+			values_keep(s, before, after);
 			*again = stops->dr_hit && debug_registers_silent(stops, s, t->rec_pid);
 			if (*again) {
 				ret->fast = fast;
