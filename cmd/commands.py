@@ -21,14 +21,45 @@ import tempfile
 import time
 
 
+def _text(e):
+    """What gdb had to say when Python took it for no text: such bytes become what Python's os makes of them."""
+    return e.object.decode('utf-8', 'surrogateescape')
+
+
+def _said(command):
+    """What gdb says to a command."""
+    try:
+        return gdb.execute(command, to_string=True)
+    except UnicodeEncodeError:          # a path that is no text
+        with tempfile.NamedTemporaryFile('wb') as script:
+            script.write(command.encode('utf-8', 'surrogateescape') + b'\n')
+            script.flush()
+            return _said('source ' + script.name)
+    except UnicodeDecodeError as e:
+        return _text(e)
+
+
+def _file_name(file):
+    """Of an object file, a program or a symbol table."""
+    try:
+        return file.filename
+    except UnicodeDecodeError as e:
+        return _text(e)
+
+
+def _printable(text):
+    """Fit to be written by gdb."""
+    return text.encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')
+
+
 def _ask(command):
     """What the server answers; its errors are ours."""
     try:
-        said = gdb.execute('monitor ' + command, to_string=True)
+        said = _said('monitor ' + command)
     except gdb.error:
         raise gdb.GdbError('The program is not being replayed; start replay again.')
     if said.startswith('error: '):
-        raise gdb.GdbError(said[len('error: '):].strip())
+        raise gdb.GdbError(_printable(said[len('error: '):].strip()))
     return said
 
 
@@ -45,7 +76,7 @@ def _to_living():
         return ''
     for inferior in gdb.inferiors():
         if inferior.pid and inferior.threads():
-            return gdb.execute('inferior %d' % inferior.num, to_string=True)
+            return _said('inferior %d' % inferior.num)
     return ''
 
 
@@ -91,21 +122,21 @@ def _when(arg):
     """Say where in the recording this is: event, thread, position.
 A position is good for `seek' and for `replay -e', in this session and in others."""
     _nothing(arg, 'when')
-    gdb.write(_ask('when'))
+    gdb.write(_printable(_ask('when')))
 
 
 @_command('elapsed', gdb.COMMAND_STATUS)
 def _elapsed(arg):
     """Say how long after the start of the recording this point is."""
     _nothing(arg, 'elapsed')
-    gdb.write(_ask('elapsed'))
+    gdb.write(_printable(_ask('elapsed')))
 
 
 @_command('real-tid', gdb.COMMAND_STATUS)
 def _real_tid(arg):
     """Say the number of the selected thread as the kernel gave it when it was recorded."""
     _nothing(arg, 'real-tid')
-    gdb.write(_ask('real-tid'))
+    gdb.write(_printable(_ask('real-tid')))
 
 
 @_command('seek')
@@ -138,13 +169,13 @@ for _name in ('hook-record', 'record hook-full', 'record hook-btrace', 'record b
 @_command('maintenance hindsight-living', gdb.COMMAND_MAINTENANCE)
 def _living(arg):
     """Select a process that is there, if the selected one has ended."""
-    gdb.write(_to_living())
+    gdb.write(_printable(_to_living()))
 
 
 # after these commands only, as gdb has no event for the end of a move that ended a process; a user's hooks are left alone
 for _name in ('continue', 'step', 'next', 'stepi', 'nexti', 'until', 'advance', 'finish'):
     try:
-        gdb.execute('show user hookpost-' + _name, to_string=True)
+        _said('show user hookpost-' + _name)
     except gdb.error:
         gdb.execute('define hookpost-%s\nmaintenance hindsight-living\nend' % _name)
 
@@ -159,7 +190,7 @@ def _numbers():
 def _checkpoint(arg):
     """Keep this point in time, to come back to it with `restart'."""
     _nothing(arg, 'checkpoint')
-    gdb.write(_ask('checkpoint'))
+    gdb.write(_printable(_ask('checkpoint')))
 
 
 @_command('restart', complete=_numbers)
@@ -174,7 +205,7 @@ N is the number of a checkpoint; without it, the recording starts from the begin
 def _info_checkpoints(arg):
     """List the checkpoints made with `checkpoint'."""
     _nothing(arg, 'info checkpoints')
-    gdb.write(_ask('info checkpoints'))
+    gdb.write(_printable(_ask('info checkpoints')))
 
 
 @_command('delete checkpoint', complete=_numbers)
@@ -306,7 +337,7 @@ Usage: find-pointer [-u] [-s SIZE] VALUE
         number = int(value)
     except (gdb.error, TypeError, ValueError, OverflowError):
         raise gdb.GdbError('find-pointer: %s is no address.' % rest)
-    gdb.write(_ask('find-pointer %s 0x%x' % (' '.join(flags), number & (1 << 64) - 1)))
+    gdb.write(_printable(_ask('find-pointer %s 0x%x' % (' '.join(flags), number & (1 << 64) - 1))))
 
 
 # ---- every stop ----
@@ -327,18 +358,18 @@ def _reload(path):
     number = gdb.selected_inferior().num
     before = _programs.get(number, path)
     _programs[number] = path
-    if not path or path == before or path == _seen(gdb.current_progspace().filename):
+    if not path or path == before or path == _seen(_file_name(gdb.current_progspace())):
         return          # in particular, a user's `file' stays
-    gdb.execute('file', to_string=True)
-    _say(gdb.execute('file "%s%s"' % (_sysroot, path), to_string=True))
-    gdb.execute('sharedlibrary', to_string=True)
-    gdb.write('The program is %s here.\n' % path)
+    _said('file')
+    _say(_said('file "%s%s"' % (_sysroot, path)))
+    _said('sharedlibrary')
+    gdb.write('The program is %s here.\n' % _printable(path))
     gdb.execute('frame')
 
 
 def _libraries():
     nameless = gdb.newest_frame().name() is None        # and has been printed so
-    gdb.execute('sharedlibrary', to_string=True)
+    _said('sharedlibrary')
     if nameless and gdb.newest_frame().name():
         gdb.execute('frame')
 
@@ -347,10 +378,10 @@ def _forget(pid):
     """A process that has not been forked yet, where this is.  While gdb has it, its fork is no stop; for those who catch forks gdb
 lets go of it.  Its fork, or a jump into its time, brings it back."""
     there = [i for i in gdb.inferiors() if i.pid]
-    if len(there) > 1 and re.search(r'^\d+ +catchpoint .* v?fork', gdb.execute('info breakpoints', to_string=True), re.MULTILINE):
+    if len(there) > 1 and re.search(r'^\d+ +catchpoint .* v?fork', _said('info breakpoints'), re.MULTILINE):
         for inferior in there:
             if inferior.pid == pid:
-                gdb.execute('detach inferiors %d' % inferior.num, to_string=True)
+                _said('detach inferiors %d' % inferior.num)
 
 
 _pids = {}               # inferior: its process
@@ -371,13 +402,13 @@ def _on_thread(event):
     if inferior.num != gdb.selected_inferior().num:
         return              # forked, and gdb knows all about it
     try:
-        gdb.execute('unset tdesc filename', to_string=True)     # ask for it
+        _said('unset tdesc filename')     # ask for it
         event.inferior_thread.switch()
-        path = gdb.execute('monitor exe %d' % inferior.pid, to_string=True).rstrip('\n')
-        if path and path != _seen(inferior.progspace.filename):
-            gdb.execute('file "%s%s"' % (_sysroot, path), to_string=True)
+        path = _said('monitor exe %d' % inferior.pid).rstrip('\n')
+        if path and path != _seen(_file_name(inferior.progspace)):
+            _said('file "%s%s"' % (_sysroot, path))
         _programs[inferior.num] = path
-        gdb.execute('set solib-search-path ' + (gdb.parameter('solib-search-path') or ''), to_string=True)  # look where the program lies
+        _said('set solib-search-path ' + (gdb.parameter('solib-search-path') or ''))  # look where the program lies
     except gdb.error:
         pass
 
@@ -390,7 +421,7 @@ def _on_stop(event):
         _re_enable(False)
     _resumed = _execed = False
     try:
-        path, *more = gdb.execute('monitor place', to_string=True).splitlines()
+        path, *more = _said('monitor place').splitlines()
         for line in more:
             name, _, value = line.partition(' ')
             if name == 'libraries':     # come to, or gone from, without the loader's telling: where the recording begins
@@ -436,7 +467,7 @@ def _minds_libraries():
     """Does the user want to see each loading of a library on the way back, too?"""
     def minds(b):
         if b.type == getattr(gdb, 'BP_CATCHPOINT', None):
-            return re.search('(un)?load of ', gdb.execute('info breakpoints %d' % b.number, to_string=True))
+            return re.search('(un)?load of ', _said('info breakpoints %d' % b.number))
         return re.match(r'\*|.*(_dl_debug_state|dl-debug)', b.location or '')     # what may be gdb's own place for it
     return gdb.parameter('stop-on-solib-events') or any(b.enabled and b.visible and minds(b) for b in gdb.breakpoints())
 
@@ -450,8 +481,7 @@ def _on_resume(event):
             locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
             over = '!' if _on_a_breakpoint() else ''
             minds = '*' if _minds_libraries() else ''
-            gdb.execute('monitor thread %d%s%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _jit_flags(), _for_threads()),
-                        to_string=True)
+            _said('monitor thread %d%s%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _jit_flags(), _for_threads()))
             _conditions_told()
 
 
@@ -476,10 +506,10 @@ def _on_free(event):
     A place of `catch throw' is a probe of libstdc++; gdb 13 keeps it when the library goes, as it does on the way back to the
     beginning, and crashes when it takes the breakpoint out.  So that goes first; it is back with the library.
     """
-    if 'libstdc++' not in (event.objfile.filename or ''):
+    if 'libstdc++' not in (_file_name(event.objfile) or ''):
         return
     for b in gdb.breakpoints():
-        if b.type == gdb.BP_CATCHPOINT and b.enabled and ' exception ' in gdb.execute('info breakpoints %d' % b.number, to_string=True):
+        if b.type == gdb.BP_CATCHPOINT and b.enabled and ' exception ' in _said('info breakpoints %d' % b.number):
             b.enabled = False
             _asleep.append(b)
 
@@ -494,13 +524,13 @@ def _wake():
 def _on_objfile(event):
     """Breakpoints it may have places of, and pretty-printers that gdb would load by itself, were the file where it is on this machine."""
     global _execed
-    _execed = _execed or event.new_objfile.filename == gdb.current_progspace().filename
+    _execed = _execed or _file_name(event.new_objfile) == _file_name(gdb.current_progspace())
     if _execed:
         _re_enable(True)
-    if 'libstdc++' in event.new_objfile.filename:
+    if 'libstdc++' in _file_name(event.new_objfile):
         _wake()
-    path = _seen(event.new_objfile.filename)
-    if not path or path == event.new_objfile.filename:
+    path = _seen(_file_name(event.new_objfile))
+    if not path or path == _file_name(event.new_objfile):
         return
     for base in gdb.PYTHONDIR + '/../auto-load', '/usr/share/gdb/auto-load':
         for name in path, os.path.realpath(path):
@@ -520,7 +550,7 @@ def _say(text):
     """Without what gdb says about each file it asks for."""
     for line in text.splitlines():
         if line.startswith('('):        # "(No debugging symbols found in target:/bin/ls)"
-            gdb.write(line.replace('target:', '') + '\n')
+            gdb.write(_printable(line).replace('target:', '') + '\n')
 
 
 def _connect(socket, sysroot):
@@ -530,7 +560,7 @@ def _connect(socket, sysroot):
     for setting in ('confirm off', 'non-stop off', 'sysroot ' + sysroot, 'architecture auto', 'osabi auto', 'remotetimeout 100000',
                     'breakpoint pending on', 'debuginfod enabled off', 'index-cache enabled off'):
         try:
-            gdb.execute('set ' + setting, to_string=True)
+            _said('set ' + setting)
         except gdb.error:               # of a version that does not have it
             pass
     gdb.events.stop.connect(_on_stop)
@@ -540,11 +570,11 @@ def _connect(socket, sysroot):
     gdb.events.cont.connect(_on_resume)
     if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):
         gdb.events.free_objfile.connect(_on_free)
-    _say(gdb.execute('target remote ' + socket, to_string=True))
+    _say(_said('target remote ' + socket))
     gdb.events.new_thread.connect(_on_thread)
     if hasattr(gdb.events, 'new_inferior'):
         gdb.events.new_inferior.connect(_on_inferior)
     if hasattr(gdb.events, 'before_prompt'):
         gdb.events.before_prompt.connect(lambda: _living(''))
     _pids[gdb.selected_inferior().num] = gdb.selected_inferior().pid
-    _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).split('\n')[0]
+    _programs[gdb.selected_inferior().num] = _said('monitor place').split('\n')[0]

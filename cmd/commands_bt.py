@@ -3,7 +3,7 @@
 # ---- frames of languages (commands_bt.py) ----
 
 try:
-    gdb.execute('help hindsight', to_string=True)
+    _said('help hindsight')
 except gdb.error:
     gdb.execute('define-prefix hindsight')
 
@@ -15,4 +15,4 @@ Usage: hindsight bt [-l] [-g] [-a] [N]
 -l prints the variables of each frame of Lua and Python, too.
 -g leaves out native frames, -a also prints those of the interpreter.
 With N, only frame N of that list."""
-    gdb.write(_ask('bt ' + arg))
+    gdb.write(_printable(_ask('bt ' + arg)))

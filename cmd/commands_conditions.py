@@ -41,12 +41,12 @@ def _conditions_told():
         return              # other breakpoints may come to be where those of a library were
     if conditions and time.monotonic() - began < 1:
         _implied_told = True
-        gdb.execute('monitor conditions' + conditions, to_string=True)
+        _said('monitor conditions' + conditions)
 
 
 for _name in ('continue', 'reverse-continue'):
     try:
-        gdb.execute('show user hook-' + _name, to_string=True)
+        _said('show user hook-' + _name)
     except gdb.error:
         gdb.execute('define hook-%s\nmaintenance hindsight-going\nend' % _name)
 
@@ -56,7 +56,7 @@ def _conditions_end(event):
     global _implied_told
     if _implied_told:
         _implied_told = False
-        gdb.execute('monitor conditions', to_string=True)
+        _said('monitor conditions')
 
 
 if hasattr(gdb.events, 'free_objfile'):
@@ -144,7 +144,7 @@ def _code_of(expression, place):
     """What gdb compiles it to at that place, a name and an address; b'' where it cannot."""
     where, address = place
     try:
-        said = gdb.execute('maintenance agent-eval -at %s, %s' % (where, expression), to_string=True)
+        said = _said('maintenance agent-eval -at %s, %s' % (where, expression))
     except gdb.error:
         return b''
     code, here = b'', False
@@ -162,12 +162,12 @@ def _code_of(expression, place):
     return code if len(code) < 0x1000 else b''
 
 
-def _place_name(b, address):
+def _place_file_name(b, address):
     """For `maintenance agent-eval', which takes no address."""
     if b.location and b.location[0] != '*':
         return b.location
     sal = gdb.find_pc_line(address)
-    return '"%s":%d' % (sal.symtab.filename, sal.line) if sal.symtab and sal.pc == address else ''
+    return '"%s":%d' % (_file_name(sal.symtab), sal.line) if sal.symtab and sal.pc == address else ''
 
 
 def _implied(words, place):
@@ -195,14 +195,14 @@ def _conditions():
     """For the server: " ADDRESS:CODE,CODE"..., where one of these holds if any condition of that place does."""
     points = [b for b in gdb.breakpoints() if b.enabled and hasattr(b, 'locations') and b.locations]
     if not any(b.condition for b in points) or sum(1 for i in gdb.inferiors() if i.pid) != 1 or \
-            not re.search(r'"(auto; currently )?(%s)"' % _LANGUAGES, gdb.execute('show language', to_string=True)):
+            not re.search(r'"(auto; currently )?(%s)"' % _LANGUAGES, _said('show language')):
         return ''
     codes, others = {}, set()
     for b in points:
         for place in b.locations:
             if not place.enabled or place.address is None:
                 continue
-            code, at = b'', (_place_name(b, place.address), place.address)
+            code, at = b'', (_place_file_name(b, place.address), place.address)
             if b.condition and at[0]:
                 expression = b.condition
                 code = _code_of(expression, at)
@@ -216,7 +216,7 @@ def _conditions():
     ours = {a: [code for _, code in of] for a, of in codes.items() if a not in others and any(new for new, _ in of)}
     if not ours:
         return ''
-    for line in gdb.execute('maintenance info breakpoints', to_string=True).splitlines():
+    for line in _said('maintenance info breakpoints').splitlines():
         own = re.match(r'(-\d|0\b).* 0x([0-9a-f]+)', line)
         if own:
             ours.pop(int(own.group(2), 16), None)

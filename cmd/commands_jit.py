@@ -88,7 +88,7 @@ def _jit_give(key):
     with open(path, 'wb') as f:
         f.write(image)
     where = ''.join(' -s %s 0x%x' % (name, addr) for name, addr, _ in sections)
-    gdb.execute('add-symbol-file %s%s' % (path, where if image[16] == 1 else ' -o 0'), to_string=True)
+    _said('add-symbol-file %s%s' % (path, where if image[16] == 1 else ' -o 0'))
     _jit_given[key], _jit_starts[key] = path, code[0]
 
 
@@ -115,7 +115,7 @@ def _jit_stop():
         gone, new = set(given) - set(there), set(there) - set(given) - asked
         for key in gone:
             _jit_starts.pop(key)
-            gdb.execute('remove-symbol-file ' + _jit_given.pop(key), to_string=True)
+            _said('remove-symbol-file ' + _jit_given.pop(key))
         for key in new:
             try:
                 _jit_give(key)
@@ -124,7 +124,7 @@ def _jit_stop():
         asked |= new
         if not gone and not new:
             break
-        gdb.execute('frame', to_string=True)
+        _said('frame')
 
 
 def _jit_on_stop(event):

@@ -17,7 +17,7 @@ def _entry(frame):
     if frame.function() is not None:
         start = int(frame.function().value().address)
     else:
-        known = re.search(r'(?: \+ (\d+))? in section ', gdb.execute('info symbol 0x%x' % frame.pc(), to_string=True))
+        known = re.search(r'(?: \+ (\d+))? in section ', _said('info symbol 0x%x' % frame.pc()))
         if not known:
             return None
         start = frame.pc() - int(known.group(1) or 0)
@@ -59,7 +59,7 @@ def _called_by(entry):
     except (gdb.MemoryError, OverflowError):
         return None, None
     start = (ret + int.from_bytes(code[1:], 'little', signed=True)) & (1 << 64) - 1
-    name = gdb.execute('info symbol 0x%x' % start, to_string=True)
+    name = _said('info symbol 0x%x' % start)
     if code[0] != 0xe8 or start != entry[0] and (' in section ' not in name or re.search(r' \+ \d+ in section ', name)):
         return None, None   # what looks like a call goes anywhere
     return ret - 5, None if start == entry[0] else start if '@plt in section' in name else 0
@@ -70,12 +70,12 @@ _stopped_by = ''         # what gdb said where _to_call() did not get there
 
 def _place_of(entry):
     language = gdb.parameter('language')
-    gdb.execute('set language c', to_string=True)
+    _said('set language c')
     try:
         place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
         place.condition = '$rsp == 0x%x' % entry[1]
     finally:
-        gdb.execute('set language ' + language, to_string=True)
+        _said('set language ' + language)
     place.silent = True
     place.thread = gdb.selected_thread().global_num
     return place
@@ -93,7 +93,7 @@ def _back_to(entry):
     gdb.events.stop.connect(stopped)
     _passing = lambda: _is_at(entry) and not others
     try:
-        said = gdb.execute('reverse-continue', to_string=True)
+        said = _said('reverse-continue')
     finally:
         gdb.events.stop.disconnect(stopped)
         if place.is_valid():
@@ -108,7 +108,7 @@ def _unseen(command):
     global _passing
     _passing = lambda: True
     try:
-        gdb.execute(command, to_string=True)
+        _said(command)
     finally:
         _passing = None
 
@@ -179,7 +179,7 @@ def _tell_lines(pc):
         return
     start, end, table = block.start, block.end, []
     key = (gdb.selected_inferior().pid, start)
-    name = (end, block.function.symtab.objfile.filename)
+    name = (end, _file_name(block.function.symtab.objfile))
     if _told.get(key) == name or end - start > 1 << 18:
         return
     pc = start
@@ -189,7 +189,7 @@ def _tell_lines(pc):
         table.append('%s%x' % ('' if sal.line else '-', min(last + 1, end) - pc))
         pc = last + 1
     for again in range(2):
-        if not gdb.execute('monitor lines %x %s' % (start, ','.join(table)), to_string=True):
+        if not _said('monitor lines %x %s' % (start, ','.join(table))):
             _told[key] = name
             break
         _told.clear()       # there was no room: it has forgotten the others
@@ -201,7 +201,7 @@ def _tell_of(frame, kind):
         return
     _tell_lines(frame.pc())
     if kind == 'step':
-        for callee in re.findall(r'^[0-9a-f]+$', gdb.execute('monitor lines wanted', to_string=True), re.MULTILINE)[:100]:
+        for callee in re.findall(r'^[0-9a-f]+$', _said('monitor lines wanted'), re.MULTILINE)[:100]:
             _tell_lines(int(callee, 16))
     caller = frame.older()
     if caller is not None and caller.type() == gdb.NORMAL_FRAME and caller.pc():    # 0: of a thread's first function
@@ -243,21 +243,21 @@ def _a_line(kind, arg):
                 return
         elif 'No more reverse-execution history' in _stopped_by:     # it was not called from where its frame says
             _ask('marked')
-            gdb.execute('reverse-stepi', to_string=True)
+            _said('reverse-stepi')
         else:
             gdb.write(_stopped_by)
             return
     try:
         if frame is not None:
             _tell_of(frame, kind)
-        gdb.execute('monitor lines ' + kind, to_string=True)
+        _said('monitor lines ' + kind)
     except gdb.error:
         pass
     try:
         _reversed(kind + ' ' + arg)
     finally:
         try:
-            gdb.execute('monitor lines off', to_string=True)
+            _said('monitor lines off')
         except gdb.error:
             pass
 

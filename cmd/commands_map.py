@@ -66,7 +66,7 @@ class _MapJob:
 
 def _map_forget(event):
     global _map_ranges
-    name = event.new_objfile.filename
+    name = _file_name(event.new_objfile)
     if not _jit_dir or not name or not name.startswith(_jit_dir):
         _map_ranges = None
 
@@ -74,7 +74,7 @@ def _map_forget(event):
 def _map_in_file(pc):
     global _map_ranges
     if _map_ranges is None:
-        said = gdb.execute('info files', to_string=True)
+        said = _said('info files')
         _map_ranges = sorted((int(a, 16), int(b, 16)) for a, b, name in re.findall(r'(0x[0-9a-f]+) - (0x[0-9a-f]+) is (.*)', said)
                              if not _jit_dir or _jit_dir not in name)
     at = bisect.bisect_right(_map_ranges, (pc, sys.maxsize))
@@ -134,7 +134,7 @@ class _MapUnwinder(gdb.unwinder.Unwinder):
         job = _map_jobs[gdb.selected_inferior().pid]
         start = None
         if _map_in_file(pc):
-            said = re.match(r'Builtins_\S+(?: \+ (\d+))? in section ', gdb.execute('info symbol %#x' % pc, to_string=True))
+            said = re.match(r'Builtins_\S+(?: \+ (\d+))? in section ', _said('info symbol %#x' % pc))
             start = pc - int(said.group(1) or 0) if said else None
         else:
             i = job.find(pc, job.event)
@@ -172,7 +172,7 @@ def _map_take(number, event, job):
     for key in [k for k in _map_given if k[0] == number]:
         start, _, birth, death, _ = job.functions[key[1]]
         if not birth <= event <= death or job.find(start, event) != key[1]:
-            gdb.execute('remove-symbol-file ' + _map_given.pop(key), to_string=True)
+            _said('remove-symbol-file ' + _map_given.pop(key))
 
 
 def _map_give(number, event, job):
@@ -188,7 +188,7 @@ def _map_give(number, event, job):
             path = '%s/map-%d-%d.o' % (_jit_directory(), number, i)
             with open(path, 'wb') as f:
                 f.write(_map_object(start, end - start, name))
-            gdb.execute('add-symbol-file %s -o 0' % path, to_string=True)
+            _said('add-symbol-file %s -o 0' % path)
             _map_given[number, i] = path
 
 
