@@ -109,7 +109,7 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 	page = mmap((void *)(uintptr_t)FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (page != (void *)(uintptr_t)FIXED_PAGE)
-		_exit(1);
+		_exit(page == MAP_FAILED && errno == ENOMEM ? 7 : 1);
 	calls_prepare();
 	if (mprotect(page, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC) < 0 ||
 	    read(go, &byte, 1) != 1)
@@ -134,12 +134,13 @@ static struct err *zygote_failed(int status)
 		"the time-stamp counter cannot be trapped",
 		"the recording needs cpuid faulting, which this CPU or hypervisor does not have",
 		"seccomp filters are not allowed here",
-		"restartable sequences cannot be switched off"
+		"restartable sequences cannot be switched off",
+		"there is too little memory; see free, ulimit -d and ulimit -v",
 	};
 	unsigned step = WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
 
 	return err_new(ERR_UNSUPPORTED, "cannot make a process to replay in: %s",
-		       why[step < 7 ? step : 0]);
+		       why[step < 8 ? step : 0]);
 }
 
 /*

@@ -35,7 +35,7 @@ for kb in 6000 7000 8000; do
 	for what in "$REPLAY -a" "$HINDSIGHT info" "$HINDSIGHT leaks -q"; do
 		(ulimit -d $kb; $what s64) >out 2>err; rc=$?
 		[ $rc = 0 ] || [ $rc = 125 ] || fail "data of $kb KB: $what ends with $rc"
-		[ $rc = 0 ] || grep -q 'emory' err || fail "data of $kb KB: $what says $(cat err)"
+		[ $rc = 0 ] || grep -q 'ulimit -d' err || fail "data of $kb KB: $what says $(cat err)"
 	done
 done
 exit 0
