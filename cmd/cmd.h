@@ -95,8 +95,8 @@ struct option_set {
 /*
  * Parse argv[1...] into *opts.  Takes --name=VALUE, --name VALUE, -nVALUE, -n VALUE and bundled
  * flags (-ab).  On success *argv and *argc are the operands (argv[*argc] is NULL); "--" ends
- * the options and is dropped.  Every set also has -h, --help and --man; they print to stdout
- * and leave *argv NULL: all is done, exit 0.
+ * the options and is dropped.  Every set also has -h, --help, --man and --version; they
+ * print to stdout and leave *argv NULL: all is done but cmd_done().
  * ERR_USAGE: the sentence says what was wrong and what to do.
  */
 struct err *options_parse(const struct option_set *set, void *opts, int *argc, char ***argv)
@@ -108,6 +108,13 @@ void options_man(const struct option_set *set, FILE *out);
 
 /* Print "prog: message" as one line on stderr, free err, return CMD_FAILED. */
 int cmd_fail(const char *prog, struct err *err);
+/*
+ * The end of what prints to stdout: the exit status, after cmd_fail() where err is one, or where
+ * what was printed could not be written.  Frees err.
+ */
+int cmd_done(const char *prog, struct err *err);
+/* "PROG VERSION" to stdout. */
+void cmd_version(const char *prog);
 
 /* ---- completion for shells (completion.c) --------------------------------------- */
 

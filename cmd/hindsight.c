@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,8 @@ static void help(FILE *out)
 	      "shows; without one, the latest recording.\n\n", out);
 	for (size_t i = 0; i < CMDS; i++)
 		fprintf(out, "  %-8s %s\n", cmds[i]->name, cmds[i]->options->about);
-	fputs("\n'hindsight COMMAND --help' tells about its options.\n", out);
+	fputs("\n'hindsight COMMAND --help' tells about its options;\n"
+	      "'hindsight --version' prints the version.\n", out);
 }
 
 /* SYNOPSIS lines of all commands, then the options of each, in man(7) markup. */
@@ -35,31 +35,6 @@ static void man(FILE *out)
 {
 	for (size_t i = 0; i < CMDS; i++)
 		options_man(cmds[i]->options, out);
-}
-
-/* Nobody reads what we print any more: no failure, as with head(1). */
-static bool reader_gone(void)
-{
-	struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
-}
-
-static int finish(struct err *err)
-{
-	bool bad;
-	int why;
-
-	errno = 0;
-	bad = fflush(stdout) || ferror(stdout);
-	why = errno ? errno : EIO;
-	if (bad && reader_gone()) {
-		err_free(err);
-		return 0;
-	}
-	if (!err && bad)
-		err = err_os(why, "cannot write to standard output");
-	return err ? cmd_fail("hindsight", err) : 0;
 }
 
 static struct err *run(const struct cmd *cmd, int argc, char **argv)
@@ -117,17 +92,21 @@ static int hindsight_main(int argc, char **argv)
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
 		help(stdout);
-		return finish(NULL);
+		return cmd_done("hindsight", NULL);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		cmd_version("hindsight");
+		return cmd_done("hindsight", NULL);
 	}
 	if (!strcmp(argv[1], "--man")) {
 		man(stdout);
-		return finish(NULL);
+		return cmd_done("hindsight", NULL);
 	}
 	if (argc == 2 && completion_asked(argv[1]))
-		return finish(completion(argv[1]));
+		return cmd_done("hindsight", completion(argv[1]));
 	for (size_t i = 0; i < CMDS; i++)
 		if (!strcmp(argv[1], cmds[i]->name))
-			return finish(run(cmds[i], argc - 1, argv + 1));
+			return cmd_done("hindsight", run(cmds[i], argc - 1, argv + 1));
 	return cmd_fail("hindsight", err_new(ERR_USAGE, "unknown command '%s': 'hindsight --help' "
 					     "lists them", argv[1]));
 }

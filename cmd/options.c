@@ -6,12 +6,14 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "version.h"
 
 /* In every set.  at is not used: options_parse() acts on them itself. */
 static const struct option_row help_row = {
@@ -20,16 +22,19 @@ static const struct option_row help_row = {
 static const struct option_row man_row = {
 	"man", 0, NULL, OPTION_FLAG, 0, "print the man page's synopsis and options",
 };
+static const struct option_row version_row = {
+	"version", 0, NULL, OPTION_FLAG, 0, "print the version",
+};
 
 static const struct option_row *find_long(const struct option_set *set, const char *name,
 					  size_t len)
 {
-	const struct option_row *always[] = { &help_row, &man_row };
+	const struct option_row *always[] = { &help_row, &man_row, &version_row };
 
 	for (const struct option_row *row = set->rows; row->name; row++)
 		if (strlen(row->name) == len && !memcmp(row->name, name, len))
 			return row;
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
 		if (strlen(always[i]->name) == len && !memcmp(always[i]->name, name, len))
 			return always[i];
 	return NULL;
@@ -198,6 +203,27 @@ static struct err *take_value(const struct option_set *set, const struct option_
 	return NULL;
 }
 
+static bool is_asked(const struct option_row *row)
+{
+	return row == &help_row || row == &man_row || row == &version_row;
+}
+
+static void print_asked(const struct option_set *set, const struct option_row *row)
+{
+	if (row == &help_row)
+		options_help(set, stdout);
+	else if (row == &man_row)
+		options_man(set, stdout);
+	else
+		cmd_version(set->prog);
+}
+
+/* A program, and not a command of one: there --help lists --version, too. */
+static bool is_program(const struct option_set *set)
+{
+	return !strchr(set->prog, ' ');
+}
+
 static struct err *parse_long(const struct option_set *set, void *opts, int argc, char **argv,
 			      int *i, const struct option_row **row_ret)
 {
@@ -213,7 +239,7 @@ static struct err *parse_long(const struct option_set *set, void *opts, int argc
 		TRY(take_value(set, row, eq ? eq + 1 : NULL, argc, argv, i, &value));
 	else if (eq)
 		return err_new(ERR_USAGE, "--%s takes no argument: leave out '%s'", row->name, eq);
-	if (row == &help_row || row == &man_row)
+	if (is_asked(row))
 		return NULL;
 	return store(set, row, opts, value);
 }
@@ -262,8 +288,8 @@ struct err *options_parse(const struct option_set *set, void *opts, int *argc, c
 			TRY(parse_long(set, opts, ac, av, &i, &row));
 		else
 			TRY(parse_short(set, opts, ac, av, &i, &row));
-		if (row == &help_row || row == &man_row) {
-			(row == &help_row ? options_help : options_man)(set, stdout);
+		if (is_asked(row)) {
+			print_asked(set, row);
 			*argc = 0;
 			*argv = NULL;
 			return NULL;
@@ -310,6 +336,8 @@ void options_help(const struct option_set *set, FILE *out)
 	for (const struct option_row *row = set->rows; row->name; row++)
 		help_line(row, out);
 	help_line(&help_row, out);
+	if (is_program(set))
+		help_line(&version_row, out);
 }
 
 /* Text for man(7): '-' is to be typed, a leading '.' or '\'' is no request. */
@@ -355,18 +383,65 @@ void options_man(const struct option_set *set, FILE *out)
 	for (const struct option_row *row = set->rows; row->name; row++)
 		man_row_print(row, out);
 	man_row_print(&help_row, out);
+	if (is_program(set))
+		man_row_print(&version_row, out);
 }
 
+/*
+ * One line, whatever a file name or a hostile trace put into the sentence; in one piece, since
+ * others may write to the same terminal.
+ */
 int cmd_fail(const char *prog, struct err *err)
 {
-	/* One line, whatever a file name or a hostile trace put into the sentence. */
+	char few[256], *line = NULL;
+	int n = asprintf(&line, "%s: %s\n", prog, err->msg);
+
 	fflush(stdout);
-	fprintf(stderr, "%s: ", prog);
-	for (const char *p = err->msg; *p; p++)
-		fputc((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p, stderr);
-	fputc('\n', stderr);
+	if (n < 0) {
+		line = few;
+		n = snprintf(few, sizeof(few), "%s: %.200s\n", prog, err->msg);
+	}
+	for (int i = 0; i < n - 1; i++)
+		line[i] = (unsigned char)line[i] < 0x20 || line[i] == 0x7f ? '?' : line[i];
+	for (ssize_t done = 0, now; done < n; done += now) {
+		now = write(STDERR_FILENO, line + done, (size_t)(n - done));
+		if (now <= 0)
+			break;
+	}
+	if (line != few)
+		free(line);
 	err_free(err);
 	return CMD_FAILED;
+}
+
+void cmd_version(const char *prog)
+{
+	printf("%s %s\n", prog, HINDSIGHT_VERSION);
+}
+
+/* Nobody reads what we print any more: no failure, as with head(1). */
+static bool reader_gone(void)
+{
+	struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
+}
+
+int cmd_done(const char *prog, struct err *err)
+{
+	bool bad;
+	int why;
+
+	errno = 0;
+	bad = fflush(stdout) || ferror(stdout);
+	why = errno ? errno : EIO;
+	if (bad && reader_gone()) {
+		err_free(err);
+		return 0;
+	}
+	if (!err && bad)
+		err = err_os(why, "cannot write to standard output");
+	return err ? cmd_fail(prog, err) : 0;
 }
 
 /* ---- naming a trace ---------------------------------------------------------------- */

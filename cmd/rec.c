@@ -29,6 +29,9 @@ struct rec_options {
 	uint64_t seed, max_size, num_cores;
 };
 
+#define NO_SEED UINT64_MAX	/* not given */
+#define NO_SIZE UINT64_MAX
+
 #define AT(field) offsetof(struct rec_options, field)
 static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output),
@@ -285,31 +288,43 @@ static _Noreturn void record(struct recording *r, struct recorder_options *ro)
 	front_done(&r->front, exit_like(status));
 }
 
+static struct err *check_args(const struct rec_options *o, uint64_t kb)
+{
+	if (o->seed != NO_SEED && !o->chaos)
+		return err_new(ERR_USAGE, "--seed says where the choices of --chaos begin: give "
+			       "--chaos, too");
+	if (o->wait_all && o->kill_rest)
+		return err_new(ERR_USAGE, "--wait and --kill: one of them");
+	if (o->no_syscallbuf && o->syscallbuf_kb != NO_SIZE)
+		return err_new(ERR_USAGE, "--no-syscallbuf and --syscallbuf-size: one of them");
+	if (kb < 4 || kb > BUF_MAX >> 10)
+		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)",
+			       (unsigned long long)kb, BUF_MAX >> 10);
+	if (o->num_cores > CORES_MAX)
+		return err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d",
+			       (unsigned long long)o->num_cores, CORES_MAX);
+	return NULL;
+}
+
 static struct err *prepare(struct recording *r, char **argv, struct recorder_options *ro)
 {
 	const struct rec_options *o = r->o;
+	uint64_t kb = o->syscallbuf_kb != NO_SIZE ? o->syscallbuf_kb : BUF_DEFAULT >> 10;
 
-	if (o->wait_all && o->kill_rest)
-		return err_new(ERR_USAGE, "--wait and --kill: one of them");
+	TRY(check_args(o, kb));
 	TRY(tracee_usable());
 	TRY(ticks_choose((enum ticks_source)o->ticks, &ro->ticks));
 	TRY(find_program(argv[0], &r->exe));
 	TRY(trace_place(o, r->exe, &r->dir, &r->store));
-	if (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10)
-		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)",
-			       (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
 	ro->buffer_bytes =
 		o->no_syscallbuf || o->chaos /* it looks at each call */
 			? 0
-			: (unsigned)o->syscallbuf_kb << 10;
-	if (o->num_cores > CORES_MAX)
-		return err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d",
-			       (unsigned long long)o->num_cores, CORES_MAX);
+			: (unsigned)kb << 10;
 	ro->num_cores = (unsigned)o->num_cores;
 	ro->exe = r->exe;
 	ro->level = (enum cpu_level)o->cpu;
 	ro->chaos = o->chaos;
-	ro->seed = o->seed ? o->seed : chaos_seed();
+	ro->seed = o->seed != NO_SEED ? o->seed : chaos_seed();
 	ro->trace_dir = r->dir;
 	ro->max_bytes = o->max_size;
 	ro->store_dir = r->store;
@@ -348,19 +363,19 @@ static struct err *run(const struct rec_options *o, char **argv, int *code)
 static int rec_main(int argc, char **argv)
 {
 	static const struct option_set *const sets[] = { &rec_set };
-	struct rec_options o = { .syscallbuf_kb = BUF_DEFAULT >> 10 };
+	struct rec_options o = { .seed = NO_SEED, .syscallbuf_kb = NO_SIZE };
 	struct err *err;
 	int code = 0;
 
 	if (argc == 2 && completion_asked(argv[1])) {
 		err = completion_run(&(struct completion){ "rec", sets, 1, false }, argv[1]);
-		return err ? cmd_fail("rec", err) : 0;
+		return cmd_done("rec", err);
 	}
 	err = options_parse(&rec_set, &o, &argc, &argv);
 	if (err)
 		return cmd_fail("rec", err);
 	if (!argv)
-		return 0;
+		return cmd_done("rec", NULL);
 	if (argc == 0)
 		return cmd_fail(
 			"rec",

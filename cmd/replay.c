@@ -71,6 +71,8 @@ static struct err *check_args(const struct replay_args *o)
 	if (o->autopilot && (gdb || o->serve || o->pid || o->fork || o->event))
 		return err_new(ERR_USAGE,
 			       "-a runs without a debugger: leave out the other options");
+	if (o->ticks && !o->autopilot)
+		return err_new(ERR_USAGE, "--ticks is for -a: give -a, too, or leave it out");
 	if (o->serve && gdb)
 		return err_new(ERR_USAGE,
 			       "--serve starts no gdb: leave out -x, --ex, --batch, --gdb and -i");
@@ -115,14 +117,14 @@ static int replay_main(int argc, char **argv)
 
 	if (argc == 2 && completion_asked(argv[1])) {
 		err = completion_run(&(struct completion){ "replay", sets, 1, false }, argv[1]);
-		return err ? cmd_fail("replay", err) : 0;
+		return cmd_done("replay", err);
 	}
 	signal(SIGXFSZ, SIG_IGN);	/* a file that is too large is an error like others */
 	gdb_habits(argc, argv);
 	err = options_parse(&replay_set, &o, &argc, &argv);
 
 	if (!err && !argv)
-		return 0;
+		return cmd_done("replay", NULL);
 	if (!err && argc > 1)
 		err = err_new(ERR_USAGE, "one trace at a time: replay [options] [TRACE]");
 	if (!err)

@@ -31,3 +31,4 @@ fails 'a program of another machine' "$REC" ./arm
 fails 'a program cut short' "$REC" ./cut
 n=$(find "$HINDSIGHT_TRACE_DIR" -mindepth 1 -maxdepth 1 ! -name store ! -name "store.*" 2>/dev/null | wc -l)
 [ "$n" = 0 ] || fail "$n traces of programs that could not run were left behind: $(ls "$HINDSIGHT_TRACE_DIR" | tr '\n' ' ')"
+for o in '--seed=4' '--wait --kill' '--no-syscallbuf --syscallbuf-size=64'; do fails "$o" "$REC" $o true; silent "$o"; done
