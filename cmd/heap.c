@@ -161,7 +161,9 @@ static struct err *values(const struct heap_cmd *c, struct heap_view *v, int n, 
 struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, int argc,
 			      char **argv)
 {
-	struct heap_view_options o = { (unsigned)c->children, (unsigned)c->string, c->raw };
+	struct heap_view_options o = { .children = (unsigned)c->children,
+					       .string = (unsigned)c->string,
+					       .raw = c->raw };
 	struct heap_view *v;
 	uint64_t event = HEAP_EXIT;
 	struct err *err;

@@ -169,11 +169,9 @@ static struct err *recording_moment(struct page *p, uint64_t event, int n, char 
 	for (size_t i = 0; p->d.st->ops->block(p->d.st, i, &b); i++) {
 		page_object_seen(&p->d, &b, NULL);
 		if (!(i & 4095)) {	/* what was written needs its values no more */
-			struct heap_view_options o = { .children = PAGE_ROWS };
-
 			heap_view_destroy(p->d.v);
 			p->d.v = NULL;
-			TRY(heap_view_create(p->d.st, &o, &p->d.v));
+			TRY(heap_view_create(p->d.st, &page_view, &p->d.v));
 		}
 	}
 	page_objects_rest(&p->d);

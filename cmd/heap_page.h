@@ -25,11 +25,16 @@ void page_text_close(struct page_text *t);	/* p, n are valid; the caller frees p
 /* A JSON string; bytes that are no UTF-8 become what Latin-1 says. */
 void page_string(FILE *f, const char *s);
 
+/* What every view of a page is made with. */
+extern const struct heap_view_options page_view;
+
 struct page_object;
 struct page_data {
 	struct heap_store *st;
 	struct heap_view *v;		/* of the present moment */
 	size_t moment;			/* number of it */
+	bool in_object;			/* rows are an object's: others are not in them */
+	unsigned inside;		/* ... of so many that are shared, or in lists */
 	struct page_object *object;
 	size_t objects, room;
 	uint32_t *slot;			/* hash of objects by address and type: number + 1 */

@@ -14,6 +14,8 @@
 #include "base/bug.h"
 #include "cmd/heap_page.h"
 
+const struct heap_view_options page_view = { .children = PAGE_ROWS, .many = true };
+
 struct page_object {
 	uint64_t addr, size, hash;	/* hash: of the last version; 0 = gone */
 	uint32_t type;
@@ -144,26 +146,61 @@ static void page_rows(struct page_data *d, FILE *f, struct heap_value *x, uint64
 	}
 }
 
+/*
+ * What x, a list, a tree or a shared object, leads to is not written in it: each block is written
+ * once, as an object of its own, and the page follows the links.  False: it is, since it is in no
+ * block.  Inside of another such thing, or in an object, that would have no end.  *to: the address
+ * of what it leads to, which is told.
+ */
+static bool led_to(struct page_data *d, struct heap_value *x, uint64_t *to)
+{
+	struct heap_place p = { 0 };
+
+	if (x->flags & HEAP_SHARED) {
+		if (heap_value_open(d->v, x))
+			*to = x->child[0].addr;
+		d->st->ops->place(d->st, *to, &p);
+		return d->inside || (p.where == HEAP_BLOCK && p.block.type);
+	}
+	d->st->ops->place(d->st, *to, &p);
+	return d->inside || d->in_object || p.where == HEAP_BLOCK;
+}
+
 void page_row(struct page_data *d, FILE *f, struct heap_value *x, uint64_t base, unsigned depth)
 {
+	struct heap_links l;
+	bool links = heap_value_links(d->v, x, &l), shared = (x->flags & HEAP_SHARED) != 0;
+	uint64_t target = x->flags & HEAP_POINTER ? x->target : 0;
+	bool apart = (links || shared) && led_to(d, x, links ? &l.first : &target);
+
+	if (apart && links)
+		target = l.first;
 	fprintf(f, "[%" PRId64 ",%" PRId64 ",", name_of(d, x->name), name_of(d, x->type));
 	page_string(f, x->text);
 	if (x->addr >= base && x->addr)
 		fprintf(f, ",%" PRIu64, x->addr - base);
 	else
 		fputs(",-1", f);
-	fprintf(f, ",%" PRIu64 ",%u,", x->flags & HEAP_POINTER ? within(x->target) : 0,
+	fprintf(f, ",%" PRIu64 ",%u,", within(target),
 		x->flags & (HEAP_MISSING | HEAP_CUT | HEAP_STRING));
-	if (x->flags & HEAP_OPENS && depth) {
+	if (x->flags & HEAP_OPENS && depth && !apart) {
+		d->inside += links || shared;
 		putc('[', f);
 		page_rows(d, f, x, base, depth - 1);
 		putc(']', f);
+		d->inside -= links || shared;
 	} else {
 		putc('0', f);
 	}
-	if (x->points) {
+	if (x->points || (apart && links)) {
 		putc(',', f);
-		page_string(f, x->points);
+		page_string(f, x->points ? x->points : "");
+	}
+	if (apart && links) {
+		fprintf(f, ",[%" PRIu64, l.count);
+		for (unsigned i = 0; i < l.n; i++)
+			fprintf(f, ",%" PRIu64, l.offset[i]);
+		putc(']', f);
 	}
 	putc(']', f);
 }
@@ -334,8 +371,10 @@ static void object_write(struct page_data *d, struct page_object *o)
 
 	page_text_open(&t);
 	putc('[', t.f);
+	d->in_object = true;
 	object_rows(d, t.f, &o->block, d->name[o->type]);
 	putc(']', t.f);
+	d->in_object = false;
 	page_text_close(&t);
 	o->seen = d->moment + 1;
 	version_add(d, o, t.p, t.n);
@@ -423,12 +462,10 @@ void page_objects_touched(struct page_data *d, uint64_t addr, uint64_t size)
 
 struct err *page_data_go(struct page_data *d, uint64_t event)
 {
-	struct heap_view_options o = { .children = PAGE_ROWS };
-
 	heap_view_destroy(d->v);
 	d->v = NULL;
 	TRY(d->st->ops->go(d->st, event));
-	return heap_view_create(d->st, &o, &d->v);
+	return heap_view_create(d->st, &page_view, &d->v);
 }
 
 void page_data_write(struct page_data *d, FILE *f)

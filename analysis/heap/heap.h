@@ -264,6 +264,11 @@ struct heap_view_options {
 	unsigned children;	/* of one value, at most; 0 = 200 */
 	unsigned string;	/* bytes of a string, at most; 0 = 200 */
 	bool raw;		/* containers and guest objects as their fields */
+	/*
+	 * For values of many objects: a node's own links are plain pointers, for its list or tree is
+	 * what others point to; of long ones no more nodes are counted than time allows.
+	 */
+	bool many;
 };
 /* Values of the store's present moment.  They stay as they are when the store goes on. */
 struct err *heap_view_create(struct heap_store *st, const struct heap_view_options *o,
@@ -288,6 +293,14 @@ struct heap_value *heap_value_guest(struct heap_view *v, const char *language, u
 struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p);
 /* Makes the children, once; how many there are. */
 size_t heap_value_open(struct heap_view *v, struct heap_value *x);
+/* A list or tree of C that x leads to, as its nodes have it in them. */
+struct heap_links {
+	uint64_t first, count;	/* address of a node; how many there are */
+	unsigned n;		/* offsets in a node: 1 = of the next one, 2 = of left and right */
+	uint64_t offset[2];
+};
+/* False: x is no such pointer, nor the head of a ring. */
+bool heap_value_links(struct heap_view *v, const struct heap_value *x, struct heap_links *ret);
 /* Memory for texts that live as long as the view. */
 const char *heap_text(struct heap_view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

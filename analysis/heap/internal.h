@@ -35,6 +35,10 @@ struct heap_view {
 		uint64_t next, left, right;
 		const char *name;
 	} links;
+	/* links.c, with o.many: nodes of lists and trees so far, and what is known of lists */
+	uint64_t counted;
+	struct list_known *known;
+	size_t knowns, known_slots;
 };
 
 /* view.c */

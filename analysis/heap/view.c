@@ -74,6 +74,7 @@ void heap_view_destroy(struct heap_view *v)
 		next = a->next;
 		free(a);
 	}
+	free(v->known);
 	free(v);
 }
 

@@ -42,6 +42,16 @@ function summary(o) {
 	return rows.slice(0, 4).map(r => (r[NAME] < 0 ? "" : names[r[NAME]] + " ") + (r[ROWS] ? "{...}" : r[TEXT])).join(", ");
 }
 
+function nodesColumn(row, name) {
+	const items = nodesOf(row).map((o, i) => {
+		const x = objectItem(o);
+
+		return Object.defineProperties(x, { key: { value: "n" + i }, name: { value: "[" + i + "]" } });
+	});
+
+	return { title: (name || "inside") + " \u2014 " + count(items.length), items };
+}
+
 function rowItems(rows, old, base, holder) {
 	const seen = new Map();
 
@@ -55,7 +65,7 @@ function rowItems(rows, old, base, holder) {
 			key: "r" + name + "#" + again, object: holder, name, type: r[TYPE] < 0 ? "" : names[r[TYPE]], flags: r[FLAGS],
 			value: r[ROWS] && !r[TEXT] ? "{" + r[ROWS].length + "}" : r[TEXT], points: r[POINTS], was: was && was[TEXT],
 			addr: base !== null && r[OFFSET] >= 0 ? base + r[OFFSET] : 0, changed: () => rowChanged(r, old),
-			open: r[ROWS] ? () => ({ title: name || "inside", items: rowItems(r[ROWS], was && was[ROWS] || (old ? [] : null), base, holder) })
+			open: r[LINKS] && target ? () => nodesColumn(r, name) : r[ROWS] ? () => ({ title: name || "inside", items: rowItems(r[ROWS], was && was[ROWS] || (old ? [] : null), base, holder) })
 				: target ? () => objectColumn(target, r[TARGET] - target.addr) : null,
 		};
 	});

@@ -2,7 +2,8 @@
  * model.js - the objects of the page's data, at the moment that the slider shows.
  *
  *	data.objects	[address, size, type, [[moment, rows or null], ...], made by]
- *	a row		[name, type, text, offset or -1, target or 0, flags, rows or 0, what the target is]
+ *	a row		[name, type, text, offset or -1, target or 0, flags, rows or 0, what the target is, links]
+ *	links		[how many, offset of the next] of a list, [how many, of left, of right] of a tree
  *	data.roots	[[moment, rows], ...]: what the first column begins with
  *
  * Names and types are numbers of data.names.  An object is, at a moment, what its last version at
@@ -12,7 +13,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
 const MISSING = 2, CUT = 32;
-const NAME = 0, TYPE = 1, TEXT = 2, OFFSET = 3, TARGET = 4, FLAGS = 5, ROWS = 6, POINTS = 7;
+const NAME = 0, TYPE = 1, TEXT = 2, OFFSET = 3, TARGET = 4, FLAGS = 5, ROWS = 6, POINTS = 7, LINKS = 8;
 const names = data.names;
 const hex = n => "0x" + n.toString(16);
 const count = n => n.toLocaleString("en");
@@ -90,6 +91,46 @@ function objectAt(addr) {
 		}
 	}
 	return best;
+}
+
+/* Where the link at an address leads: of the object around it. */
+function linkAt(addr) {
+	const o = objectAt(addr);
+	let to = 0;
+
+	if (o)
+		eachRow(rowsAt(o.versions, state.moment), r => { to = r[OFFSET] === addr - o.addr && r[TARGET] || to; });
+	return to;
+}
+
+/* The objects of the list or tree that a row leads to, as far as they are in the page. */
+function nodesOf(row) {
+	const [most, next, right] = row[LINKS], nodes = [], open = [], seen = new Set();
+	const take = at => {
+		const o = at && objectAt(at);
+
+		return o && !seen.has(at) && seen.add(at) ? o : null;
+	};
+	let at = row[TARGET], o;
+
+	if (right === undefined) {
+		for (; nodes.length < most && (o = take(at)); at = linkAt(at + next))
+			nodes.push(o);
+		return nodes;
+	}
+	while (nodes.length < most) {		/* in order */
+		if ((o = take(at))) {
+			open.push([at, o]);
+			at = linkAt(at + next);
+		} else if (open.length) {
+			[at, o] = open.pop();
+			nodes.push(o);
+			at = linkAt(at + right);
+		} else {
+			break;
+		}
+	}
+	return nodes;
 }
 
 /* fn(row) for each row, those inside others too. */
