@@ -156,6 +156,8 @@ struct session {
 	int pid;		/* now */
 	struct stage stage[STAGES_MAX];
 	unsigned stages;
+	/* 0, or: forked, and then another program; in between its own allocations are followed */
+	uint64_t born, execed;
 	struct fn *fn;
 	unsigned fns;
 	struct text *text;	/* executable mappings, in order */
@@ -295,9 +297,14 @@ const char *guest_python_kind(struct guests *g, const struct guests_vm *vm, uint
 			      uint64_t size);
 const struct alloc_event *memlog_maker(const struct session *s, uint32_t number);
 
-/* lineage.c: the processes that became pid by forking, the first of them first. */
-struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,
-			 unsigned *n_ret) __must_check;
+/*
+ * lineage.c: the processes that became pid, as it is at an event (0 = the end), by forking, the
+ * first of them first.  One that ran another program since is alone; *born_ret, *execed_ret: it
+ * was forked and did that at these events (0: not so).
+ */
+struct err *lineage_find(const char *trace, int pid, uint64_t at, struct stage *ret,
+			 unsigned max, unsigned *n_ret, uint64_t *born_ret,
+			 uint64_t *execed_ret) __must_check;
 
 /* history.c */
 uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,

@@ -15,6 +15,7 @@
 struct process {
 	int pid, parent;
 	uint64_t forked, execed;	/* events; execed: the first, 0 = never */
+	bool borrows;			/* its parent's memory, up to then (vfork) */
 };
 
 struct lineage {
@@ -67,7 +68,8 @@ static void note(struct lineage *l, const struct trace_event *ev)
 
 			*p = (struct process){ .pid = (int)e->y,
 					       .parent = parent,
-					       .forked = ev->n };
+					       .forked = ev->n,
+					       .borrows = (e->addr & CLONE_VM) != 0 };
 		}
 	}
 	if (ev->kind == TRACE_EXEC && *serial(l, ev->task)) {
@@ -77,8 +79,8 @@ static void note(struct lineage *l, const struct trace_event *ev)
 	}
 }
 
-struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,
-			 unsigned *n_ret)
+struct err *lineage_find(const char *trace, int pid, uint64_t at, struct stage *ret,
+			 unsigned max, unsigned *n_ret, uint64_t *born_ret, uint64_t *execed_ret)
 {
 	struct lineage l = { 0 };
 	struct trace_reader *r;
@@ -91,10 +93,15 @@ struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned
 		note(&l, &ev);
 	err_catch(&err, ERR_END);
 	trace_reader_close(r);
-	for (uint64_t before = NEVER; !err && n < max;) {
+	*born_ret = *execed_ret = 0;
+	for (uint64_t before = at ? at + 1 : NEVER; !err && n < max;) {
 		const struct process *p = process_of(&l, pid);
-		bool own = !p->parent || (p->execed && p->execed < before);
+		bool own = !p->parent || (p->execed && (p->execed < before || p->borrows));
 
+		if (own && !n && p->parent && !p->borrows) {
+			*born_ret = p->forked;
+			*execed_ret = p->execed;
+		}
 		memmove(ret + 1, ret, n++ * sizeof(*ret));
 		ret[0] = (struct stage){ pid, own ? 0 : p->forked };
 		if (own)

@@ -63,6 +63,7 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	uint64_t points = 0;
 
 	o.outline = how;
+	o.at = options->until;
 	err = session_open(trace_dir, &o, &s);
 	memlog_start(&s);
 	s.h.forget = true;

@@ -54,7 +54,8 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	so.ctx = s->r;
 	TRY(symbols_create(&so, &s->sym));
 	if (o->pid)
-		TRY(lineage_find(trace, o->pid, s->stage, STAGES_MAX, &s->stages));
+		TRY(lineage_find(trace, o->pid, o->at, s->stage, STAGES_MAX, &s->stages, &s->born,
+				 &s->execed));
 	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits,
 				session_learn, program_function, s->sym, s));
 	replay_probe_events(s->r, on_event);

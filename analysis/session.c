@@ -136,7 +136,8 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 			enum replay_probe_stop *ret)
 {
 	for (;;) {
-		uint64_t fork = stage_now(s), until = event < fork ? event : fork;
+		bool unborn = replay_where(s->r) < s->born;
+		uint64_t fork = unborn ? s->born : stage_now(s), until = event < fork ? event : fork;
 		uint64_t replaced = s->jit ? jit_view_replaced(s->jit, replay_where(s->r)) : NEVER;
 
 		s->clock = replay_clock(s->r);
@@ -150,7 +151,7 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 		}
 		if (*ret == REPLAY_PROBE_EVENT && fork != NEVER && replay_where(s->r) >= fork) {
 			stage_now(s);
-			TRY(session_refresh(s));
+			TRY(unborn ? maps_changed(s) : session_refresh(s));
 			if (replay_where(s->r) < event)
 				continue;
 		}

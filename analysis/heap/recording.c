@@ -88,6 +88,10 @@ static struct err *recording_go(struct heap_store *st, uint64_t event)
 
 	if (r->here && (event == HEAP_EXIT ? r->end : event == st->now))
 		return NULL;
+	/* what it was before it ran another program is found by another way */
+	if (r->open && event != HEAP_EXIT && event < s->execed)
+		session_end(r);
+	r->o.session.at = event;
 	if (r->open &&
 	    (r->spent || (event != HEAP_EXIT && (r->end || event < replay_where(s->r)))))
 		TRY(session_begin(r));
