@@ -38,7 +38,7 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 static void find_luajit(struct session *s)
 {
 	enum { CODE = 2048, BEGIN = 16 };
-	const struct fn like = { FN_LUA, 2, false, 0, "lj_alloc_f", 0 };
+	const struct fn like = { FN_LUA, 2, false, 0, "lj_alloc_f", 0, 0 };
 	struct symbols_found jit[4], f[4];
 	size_t n = symbols_find(s->sym, "luaJIT_setmode", SYMBOLS_FUNC, jit, 4),
 	       k = symbols_find(s->sym, "lua_newstate", SYMBOLS_FUNC, f, 4);
@@ -70,7 +70,7 @@ static void find_luajit(struct session *s)
 void allocators_learn(struct session *s, const struct regs *regs, struct replay_key *key)
 {
 	const struct fn *tells = session_fn_at(s, regs->rip);
-	struct fn fn = { FN_LUA, 2, false, 0, "lua_Alloc", 0 };
+	struct fn fn = { FN_LUA, 2, false, 0, "lua_Alloc", 0, 0 };
 
 	if (!tells || tells->kind != FN_TELLS)
 		return;
@@ -218,7 +218,7 @@ static void find_python(struct session *s)
 					own.module == f.module
 				? own.addr
 				: python_from_code(s, &f);
-		like[i] = (struct fn){ p->kind, p->size, false, fn[i], p->exported, 1 };
+		like[i] = (struct fn){ p->kind, p->size, false, fn[i], p->exported, 1, 0 };
 		/* its arguments' numbers count the context */
 		if (p->kind == FN_MALLOC || p->kind == FN_FREE)
 			like[i].shift = 0;
@@ -241,8 +241,8 @@ static void find_python(struct session *s)
 
 void allocators_find(struct session *s)
 {
-	static const struct fn newstate = { FN_TELLS, 1, false, 0, "lua_newstate", 0 },
-			       setallocf = { FN_TELLS, 2, false, 0, "lua_setallocf", 0 };
+	static const struct fn newstate = { FN_TELLS, 1, false, 0, "lua_newstate", 0, 0 },
+			       setallocf = { FN_TELLS, 2, false, 0, "lua_setallocf", 0, 0 };
 
 	find_luajit(s);
 	find_named(s, newstate.name, &newstate);

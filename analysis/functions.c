@@ -7,6 +7,7 @@
  * call malloc, whose stack shows them anyway.  But those with an alignment: they ask for more than
  * they were asked for.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,17 +182,54 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 	}
 }
 
-/* FN[:ARG] */
-static uint8_t own_name(const char *text, char *name, size_t size)
-{
-	const char *colon = strrchr(text, ':');
-	bool number =
-		colon && colon > text && colon[-1] != ':' && colon[1] >= '0' && colon[1] <= '9';
+/* What --alloc or --free names: FN[:ARG], FN[:=BYTES]; FN may be an address, 0x... */
+struct own {
+	char name[256];
+	uint64_t addr;		/* 0 = it is a name */
+	struct fn fn;
+};
 
-	snprintf(name, size, "%.*s", number ? (int)(colon - text) : 255, text);
-	return !number						 ? 1
-	       : colon[1] >= '1' && colon[1] <= '3' && !colon[2] ? (uint8_t)(colon[1] - '0')
-								 : 0;
+/* False: what is behind the colon makes no sense. */
+static bool own_read(const struct leaks_options *o, unsigned i, struct own *ret)
+{
+	const char *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs],
+		   *colon = strrchr(text, ':');
+	bool more = colon && colon > text && colon[-1] != ':' &&
+		    ((colon[1] >= '0' && colon[1] <= '9') || colon[1] == '=');
+	enum fn_kind kind = i < o->allocs ? FN_MALLOC : FN_FREE;
+	char *end;
+
+	*ret = (struct own){ .fn = { kind, 1, true, 0, text, 0, 0 } };
+	snprintf(ret->name, sizeof(ret->name), "%.*s", more ? (int)(colon - text) : 255, text);
+	if (!strncmp(ret->name, "0x", 2)) {
+		ret->addr = strtoull(ret->name, &end, 16);
+		if (*end)
+			return false;
+	}
+	if (!more)
+		return true;
+	if (colon[1] == '=' && kind == FN_MALLOC) {
+		ret->fn.size = 0;
+		ret->fn.bytes = strtoull(colon + 2, &end, 0);
+		return colon[2] >= '0' && colon[2] <= '9' && !*end && ret->fn.bytes &&
+		       ret->fn.bytes < OWN_SIZE_MAX;
+	}
+	ret->fn.size = (uint8_t)(colon[1] - '0');
+	return colon[1] >= '1' && colon[1] <= '3' && !colon[2];
+}
+
+static struct err *no_size(const struct session *s)
+{
+	const char *text = s->no_size->name;
+	int len = (int)strcspn(text, ":");
+
+	while (text[len] == ':' && text[len + 1] == ':')
+		len += 2 + (int)strcspn(text + len + 2, ":");
+	return err_new(ERR_USAGE,
+		       "--alloc=%s: argument %u is no size, it was 0x%" PRIx64
+		       " (say which one is: --alloc=%.*s:N, or how big its blocks are: "
+		       "--alloc=%.*s:=BYTES)",
+		       text, s->no_size->size, s->no_size_is, len, text, len, text);
 }
 
 struct err *session_check_own(struct session *s)
@@ -199,22 +237,28 @@ struct err *session_check_own(struct session *s)
 	const struct leaks_options *o = s->options;
 
 	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
-		const char *option = i < o->allocs ? "--alloc" : "--free",
-			   *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
+		const char *option = i < o->allocs ? "--alloc" : "--free";
 		struct symbols_found found;
 		bool there = false;
-		char name[256];
+		struct own own;
 
-		if (!own_name(text, name, sizeof(name)))
-			return err_new(ERR_USAGE, "%s=%s: the argument's number is 1, 2 or 3",
-				       option, text);
+		if (!own_read(o, i, &own))
+			return err_new(ERR_USAGE,
+				       "%s=%s: behind a function's name or address comes the "
+				       "argument's number, :1, :2 or :3%s",
+				       option, own.fn.name,
+				       i < o->allocs ? ", or how big its blocks are, :=BYTES" : "");
 		for (unsigned k = 0; k < s->fns && !there; k++)
-			there = s->fn[k].name == text;
-		if (!there && !symbols_find(s->sym, name, SYMBOLS_FUNC, &found, 1))
+			there = s->fn[k].name == own.fn.name ||
+				(own.addr && s->fn[k].addr == own.addr);
+		if (!there && own.addr)
+			return err_new(ERR_USAGE, "%s: the program has no code at %s", option,
+				       own.name);
+		if (!there && !symbols_find(s->sym, own.name, SYMBOLS_FUNC, &found, 1))
 			return err_new(ERR_USAGE, "%s: the program has no function '%s'", option,
-				       name);
+				       own.name);
 	}
-	return NULL;
+	return s->no_size ? no_size(s) : NULL;
 }
 
 static void find_own(struct session *s)
@@ -222,12 +266,16 @@ static void find_own(struct session *s)
 	const struct leaks_options *o = s->options;
 
 	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
-		const char *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
-		struct fn fn = { i < o->allocs ? FN_MALLOC : FN_FREE, 1, true, 0, text, 0 };
-		char name[256];
+		struct own own;
 
-		fn.size = own_name(text, name, sizeof(name));
-		find_named(s, name, &fn, false);
+		if (!own_read(o, i, &own))
+			continue;
+		if (!own.addr)
+			find_named(s, own.name, &own.fn, false);
+		own.fn.addr = own.addr;
+		for (unsigned k = 0; k < s->texts && own.addr; k++)
+			if (s->text[k].start <= own.addr && own.addr < s->text[k].end)
+				session_fn_add(s, &own.fn);
 	}
 }
 
@@ -235,7 +283,8 @@ void session_find_functions(struct session *s)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name,
-			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name, 0 },
+			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name,
+					0, 0 },
 			   known[i].operator);
 	find_own(s);
 }

@@ -361,6 +361,7 @@ static uint64_t size_of(const struct pending *p)
 		return p->fn->size == 1	  ? p->a
 		       : p->fn->size == 2 ? p->b
 		       : p->fn->size == 3 ? p->c
+		       : p->fn->bytes	  ? p->fn->bytes
 					  : 1;
 	}
 }
@@ -532,6 +533,33 @@ static void make_way(struct session *s, size_t slot, uint64_t addr, uint64_t clo
 	block_end(s, slot, clock, false, by);
 }
 
+/* Is there memory at this address, by now? */
+static bool is_memory(struct session *s, int tid, uint64_t addr)
+{
+	char byte;
+
+	return replay_memory(s->r, tid, addr, &byte, 1) == 1;
+}
+
+/*
+ * What the user took for a size is a pointer: bigger than anything, or an address with memory,
+ * while at the end of such a block there is none.
+ */
+static bool is_no_size(struct session *s, const struct pending *p, uint64_t value, int tid)
+{
+	enum { SMALL = 1 << 16 };	/* below that nothing is mapped */
+	uint64_t size = size_of(p);
+
+	if (!p->fn->own || p->fn->bytes || size < SMALL || !value)
+		return false;
+	if (size < OWN_SIZE_MAX &&
+	    (is_memory(s, tid, value + size - 1) || !is_memory(s, tid, size)))
+		return false;
+	s->no_size = s->no_size ? s->no_size : p->fn;
+	s->no_size_is = s->no_size == p->fn ? size : s->no_size_is;
+	return true;
+}
+
 static void result(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
 	const struct ender by = { p->key, tid };
@@ -546,6 +574,8 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 			   .type = p->type };
 	size_t slot;
 
+	if (is_no_size(s, p, value, tid))
+		return;
 	if (p->fn->kind == FN_MREMAP) {
 		remapped(s, p, value, tid);
 		return;

@@ -28,6 +28,7 @@
 #include "replayer/replay.h"
 
 enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 32 };
+#define OWN_SIZE_MAX (1ull << 40)	/* no block of a function that --alloc names has more */
 
 /* ---- what is probed --------------------------------------------------------------------- */
 
@@ -52,6 +53,7 @@ struct fn {
 	uint64_t addr;
 	const char *name;
 	uint8_t shift;		/* so many arguments come before (a context) */
+	uint64_t bytes;		/* size 0: of every block; 0 = not said */
 };
 
 /* ---- blocks ------------------------------------------------------------------------------ */
@@ -167,6 +169,9 @@ struct session {
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
 	bool exec_seen;
+	/* what a function of --alloc had where its size should be, which is none; NULL = all well */
+	const struct fn *no_size;
+	uint64_t no_size_is;
 	uint64_t outlined;	/* the allocator of CPython that is not inlined any more */
 	bool looked;		/* the first run is over: what the loader mapped is known */
 	uint64_t end_clock, end_event;
