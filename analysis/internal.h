@@ -13,6 +13,7 @@
  *   slots.c     the words that hold a reference meanwhile
  *   remains.c   words that only look like references
  *   stored.c    who stored a reference
+ *   types.c, types_rust.c  types carried along pointers
  *   answer.c    groups, names, order
  *   allocators.c  those of LuaJIT, Lua and Python
  *   memprof.c   every allocation and free as an event: analysis/alloc/

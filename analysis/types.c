@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/internal.h"
+#include "analysis/types.h"
 
 enum { ELEMENTS = 4096 };
 
@@ -20,6 +21,7 @@ struct carry {
 	size_t *queue;
 	bool *queued;
 	size_t head, tail, waiting;
+	bool rust;
 	/* while the pointers of one type are listed */
 	const unsigned char *bytes;
 	uint64_t len, base;
@@ -56,6 +58,11 @@ static void follow(void *ctx, uint64_t offset, const struct symbols_type *target
 	learn(c, value, target);
 }
 
+static void leads_to(void *ctx, uint64_t to, const struct symbols_type *t)
+{
+	learn(ctx, to, t);
+}
+
 static void follow_all(struct carry *c, const struct symbols_type *t, const unsigned char *bytes,
 		       uint64_t len)
 {
@@ -65,7 +72,10 @@ static void follow_all(struct carry *c, const struct symbols_type *t, const unsi
 	c->len = len;
 	for (uint64_t k = 0; size >= 8 && k < ELEMENTS && (k + 1) * size <= len; k++) {
 		c->base = k * size;
-		symbols_type_pointers(t, follow, c);
+		if (c->rust)
+			types_rust_pointers(t, bytes + c->base, size, leads_to, c);
+		else
+			symbols_type_pointers(t, follow, c);
 	}
 }
 
@@ -151,6 +161,7 @@ const struct symbols_type *types_carried(struct job *j, size_t node)
 		c.type = must(calloc(g->n, sizeof(*c.type)));
 		c.queue = must(calloc(g->n, sizeof(*c.queue)));
 		c.queued = must(calloc(g->n, sizeof(*c.queued)));
+		c.rust = types_rust_is(j->s.sym);
 		symbols_variables(j->s.sym, from_variable, &c);
 		for (unsigned i = 0; i < j->m.tasks; i++)
 			from_thread(&c, j->m.task[i].tid, &j->m.regs[i]);
