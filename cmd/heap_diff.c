@@ -50,14 +50,16 @@ static void print_text(const struct heap_diff *d, uint64_t top)
 		       t->appeared, t->appeared_bytes, t->gone, t->gone_bytes, t->changed, t->name);
 	}
 	if (d->types > top)
-		printf("... and %zu types more\n", d->types - (size_t)top);
-	printf("\n%" PRIu64 " fields changed\n", d->fields);
+		printf("... and %zu type%s more\n", d->types - (size_t)top,
+		       d->types - (size_t)top == 1 ? "" : "s");
+	printf("\n%" PRIu64 " field%s changed\n", d->fields, d->fields == 1 ? "" : "s");
 	for (size_t i = 0; i < d->n; i++) {
 		print_difference(&d->difference[i]);
 		listed += d->difference[i].what == HEAP_WAS_CHANGED;
 	}
 	if (listed < d->fields)
-		printf("... and %" PRIu64 " fields more (--top)\n", d->fields - listed);
+		printf("... and %" PRIu64 " field%s more (--top)\n", d->fields - listed,
+		       d->fields - listed == 1 ? "" : "s");
 }
 
 static void set_text(json_t *o, const char *key, const char *text)

@@ -79,14 +79,15 @@ static struct err *log_write(const struct heap_cmd *c, const char *dir, FILE *f,
 	struct err *err = heap_log_record(dir, &l, f, &done);
 
 	if (!err && done.failed) {
-		fprintf(stderr, "hindsight: %" PRIu64 " expressions had no value and were left out; "
-				"the first: ", done.failed);
+		fprintf(stderr, "hindsight: %" PRIu64 " expression%s had no value and %s left out; "
+				"the first: ", done.failed, done.failed == 1 ? "" : "s",
+			done.failed == 1 ? "was" : "were");
 		text_plain(stderr, done.why ? done.why : "");
 		fputc('\n', stderr);
 	}
 	if (!err && !c->quiet)
-		fprintf(stderr, "%" PRIu64 " events, %" PRIu64 " pieces of memory\n", done.events,
-			done.memories);
+		fprintf(stderr, "%" PRIu64 " event%s, %" PRIu64 " piece%s of memory\n", done.events,
+			done.events == 1 ? "" : "s", done.memories, done.memories == 1 ? "" : "s");
 	free(done.why);
 	return err;
 }

@@ -22,7 +22,8 @@ struct page {
 	struct page_traces t;
 	struct page_text roots, moments;
 	size_t n;			/* moments so far */
-	uint64_t root_hash;
+	struct err **bad;		/* of each expression: why it has had no value so far */
+	bool *good;			/* it has had one */
 };
 
 static void moment_add(struct page *p, uint64_t event, const char *label)
@@ -129,7 +130,8 @@ static struct err *log_moments(struct page *p, struct heap_store *st)
 
 /* ---- a recording -------------------- */
 
-static struct err *roots(struct page *p, int n, char **text)
+/* A variable may be there at some of the moments only. */
+static void roots(struct page *p, int n, char **text)
 {
 	FILE *f = p->roots.f;
 	bool some = false;
@@ -141,10 +143,6 @@ static struct err *roots(struct page *p, int n, char **text)
 
 		if (!err && !x)
 			err = heap_value_eval(p->d.v, text[i], &x);
-		if (err && p->d.moment == 0 && p->d.st->moments == 0) {
-			fputs("]]", f);
-			return err;
-		}
 		if (some)
 			putc(',', f);
 		some = true;
@@ -152,10 +150,13 @@ static struct err *roots(struct page *p, int n, char **text)
 			page_row_text(&p->d, f, text[i], NULL, err->msg, 0);
 		else
 			page_row(&p->d, f, x, x->addr, 6);
-		err_free(err);
+		p->good[i] |= !err;
+		if (err && !p->bad[i])
+			p->bad[i] = err;
+		else
+			err_free(err);
 	}
 	fputs("]]", f);
-	return NULL;
 }
 
 static struct err *recording_moment(struct page *p, uint64_t event, int n, char **text)
@@ -164,7 +165,7 @@ static struct err *recording_moment(struct page *p, uint64_t event, int n, char 
 
 	TRY(page_data_go(&p->d, event));
 	moment_add(p, p->d.st->now, NULL);
-	TRY(roots(p, n, text));
+	roots(p, n, text);
 	p->d.without = 0;		/* they are the same at the next moment */
 	for (size_t i = 0; p->d.st->ops->block(p->d.st, i, &b); i++) {
 		page_object_seen(&p->d, &b, NULL);
@@ -208,6 +209,14 @@ static struct err *recording_moments(struct page *p, const char *at, int n, char
 		TRY(moment_first(s, &s, &event));
 		TRY(recording_moment(p, event, n, text));
 	}
+	for (int i = 0; i < n; i++) {
+		struct err *err = p->bad[i];
+
+		if (p->good[i])
+			continue;
+		p->bad[i] = NULL;
+		return err;
+	}
 	return NULL;
 }
 
@@ -249,7 +258,9 @@ static struct err *page_write(struct page *p, const char *title, const char *pat
 struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,
 		      char **text)
 {
-	struct page p = { .d.st = st };
+	struct page p = { .d.st = st,
+			  .bad = alloc_zeroed((size_t)n + 1, sizeof(*p.bad), "a page"),
+			  .good = alloc_zeroed((size_t)n + 1, sizeof(*p.good), "a page") };
 	struct page_text *const piece[] = { &p.roots, &p.moments, &p.t.traces, &p.t.aborts };
 	struct err *err;
 
@@ -263,5 +274,9 @@ struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const cha
 	for (size_t i = 0; i < sizeof(piece) / sizeof(*piece); i++)
 		free(piece[i]->p);
 	page_data_destroy(&p.d);
+	for (int i = 0; i < n; i++)
+		err_free(p.bad[i]);
+	free(p.bad);
+	free(p.good);
 	return err;
 }

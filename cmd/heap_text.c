@@ -274,13 +274,14 @@ static void types_text(const struct rows *r, const struct heap_store *st, uint64
 {
 	char size[24];
 
-	printf("event %" PRIu64 ": %" PRIu64 " blocks, %s\n\n%10s %12s  type\n", st->now, r->count,
-	       text_size(size, r->bytes), "count", "bytes");
+	printf("event %" PRIu64 ": %" PRIu64 " block%s, %s\n\n%10s %12s  type\n", st->now, r->count,
+	       r->count == 1 ? "" : "s", text_size(size, r->bytes), "count", "bytes");
 	for (size_t i = 0; i < r->n && i < top; i++)
 		printf("%10" PRIu64 " %12" PRIu64 "  %s%s\n", r->row[i].count, r->row[i].bytes,
 		       r->row[i].by ? "? by " : "", r->row[i].name);
 	if (r->n > top)
-		printf("... and %zu types more\n", r->n - (size_t)top);
+		printf("... and %zu type%s more\n", r->n - (size_t)top,
+		       r->n - (size_t)top == 1 ? "" : "s");
 }
 
 static bool same_type(const char *have, const char *asked)
@@ -336,8 +337,8 @@ static struct err *type_list(const struct heap_cmd *c, struct heap_view *v)
 				  true);
 	if (n > top)
 		printf("... and %" PRIu64 " more (--top)\n", n - top);
-	printf("event %" PRIu64 ": %" PRIu64 " blocks of %s, %" PRIu64 " bytes\n", st->now, n,
-	       c->type, bytes);
+	printf("event %" PRIu64 ": %" PRIu64 " block%s of %s, %" PRIu64 " bytes\n", st->now, n,
+	       n == 1 ? "" : "s", c->type, bytes);
 	return NULL;
 }
 

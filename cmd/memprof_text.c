@@ -218,7 +218,8 @@ void memprof_text(const struct memprof_view *v)
 	printf("; most at once %s bytes, at event %" PRIu64 ".\n", number(c, t.all.peak_bytes),
 	       t.all.peak_event);
 	if (v->l->lost)
-		printf("%" PRIu64 " stacks of the language could not be had.\n", v->l->lost);
+		printf("%" PRIu64 " stack%s of the language could not be had.\n", v->l->lost,
+		       v->l->lost == 1 ? "" : "s");
 	alloc_totals_free(&t);
 }
 

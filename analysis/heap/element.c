@@ -14,8 +14,9 @@
 
 enum { STEPS_MAX = 32 };
 
+/* *no_element_ret: the error is that a container has no such element. */
 static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
-			struct heap_value **ret);
+			struct heap_value **ret, bool *no_element_ret);
 
 static bool is_word(char c)
 {
@@ -103,15 +104,31 @@ static bool is_path(const char *text, const char **bracket_ret)
 	return !depth && !quote;
 }
 
-/* The last step of an expression, among what is shown of the rest; NULL: there is no such step. */
+/* Why x, which is what the text before the bracket means, has no such element; NULL: no container. */
+static struct err *no_element(const struct heap_value *x, const char *text, const char *bracket)
+{
+	enum symbols_type_kind kind = symbols_type_kind(symbols_type_strip(x->of));
+
+	if ((kind != SYMBOLS_T_STRUCT && kind != SYMBOLS_T_CLASS) || x->flags & HEAP_POINTER ||
+	    *x->text == '{')
+		return NULL;
+	return err_new(ERR_USAGE, "%s: there is no element %s in %.*s, which is %s", text, bracket,
+		       (int)(bracket - text), text, x->text);
+}
+
+/*
+ * The last step of an expression, among what is shown of the rest; NULL: there is no such step.
+ * *why_ret: because a container has no such element; else NULL.
+ */
 static struct heap_value *step(struct heap_view *v, const char *text, const char *bracket,
-			       unsigned steps)
+			       unsigned steps, struct err **why_ret)
 {
 	const char *at = *text == '*' ? NULL : bracket, *word = text + strlen(text);
-	bool arrow = false;
-	struct heap_value *x;
+	bool arrow = false, none;
+	struct heap_value *x, *ret;
 	struct err *err;
 
+	*why_ret = NULL;
 	while (!at && *text != '*' && word > text && is_word(word[-1]))
 		word--;
 	if (!at && *word && word - text > 1 && word[-1] == '.') {
@@ -122,31 +139,44 @@ static struct heap_value *step(struct heap_view *v, const char *text, const char
 	}
 	if (at == text || (!at && *text != '*'))
 		return NULL;
-	err = eval(v, at ? heap_text(v, "%.*s", (int)(at - text), text) : text + 1, steps + 1, &x);
+	err = eval(v, at ? heap_text(v, "%.*s", (int)(at - text), text) : text + 1, steps + 1, &x,
+		   &none);
 	if (err) {
-		err_free(err);
+		if (none)
+			*why_ret = err;
+		else
+			err_free(err);
 		return NULL;
 	}
 	if (!at)
 		return held(v, x);
-	if (*at == '[')
-		return element(v, x, at);
+	if (*at == '[') {
+		ret = element(v, x, at);
+		*why_ret = ret ? NULL : no_element(x, text, at);
+		return ret;
+	}
 	if (arrow || x->flags & HEAP_POINTER)
 		x = held(v, x);
 	return x ? child_of(v, x, word) : NULL;
 }
 
 static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
-			struct heap_value **ret)
+			struct heap_value **ret, bool *no_element_ret)
 {
 	struct symbols_member bits = { 0 };
 	struct heap_value *x;
 	const char *bracket;
-	struct err *err = value_eval(v, text, ret);
+	struct err *err = value_eval(v, text, ret), *why;
 
+	*no_element_ret = false;
 	if (!err || steps > STEPS_MAX || !is_path(text, &bracket))
 		return err;
-	x = step(v, text, bracket, steps);
+	x = step(v, text, bracket, steps, &why);
+	*no_element_ret = why != NULL;
+	if (why) {
+		err_free(err);
+		return why;
+	}
 	if (!x || !x->of || x->flags & HEAP_NOTE)
 		return err;
 	err_free(err);
@@ -156,5 +186,7 @@ static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
 
 struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
 {
-	return eval(v, text, 0, ret);
+	bool no_element;
+
+	return eval(v, text, 0, ret, &no_element);
 }
