@@ -215,7 +215,7 @@ static bool unique_at(const struct symbols_type *t, uint64_t *at)
 	return *at != UINT64_MAX;
 }
 
-static void point(struct heap_view *v, struct heap_value *x, uint64_t p, const char *counts)
+void shape_pointer(struct heap_view *v, struct heap_value *x, uint64_t p, const char *counts)
 {
 	struct heap_place place = { 0 };
 
@@ -247,7 +247,7 @@ static bool pointer_is(struct heap_view *v, struct heap_value *x)
 	} else {
 		return false;
 	}
-	point(v, x, p, counts);
+	shape_pointer(v, x, p, counts);
 	x->of = symbols_type_strip(x->of);
 	return true;
 }
@@ -332,6 +332,8 @@ static bool tuple_is(struct heap_view *v, struct heap_value *x)
 	if (!shape_is(shape_name(x->of), "tuple"))
 		return false;
 	if (!base_named(x->of, "_Tuple_impl", &offset)) {
+		if (symbols_type_argument(x->of, 0))
+			return false;		/* another library's */
 		shape_closed(x, "empty std::tuple");
 		return true;
 	}
@@ -452,14 +454,22 @@ static bool duration_is(struct heap_view *v, struct heap_value *x)
 	};
 	struct heap_value in = { .addr = x->addr };
 	const char *name = shape_name(x->of);
+	char *plain = (char *)(uintptr_t)heap_text(v, "%s", name), *end = plain;
 	uint64_t offset;
 
-	if (strncmp(name, "std::chrono::duration<", 22) ||
-	    !shape_path(x->of, "__r", &offset, &in.of))
+	/* clang says ratio<1L, 1000L> */
+	for (const char *p = name; *p; p++)
+		if (*p != 'L' || p == name || p[-1] < '0' || p[-1] > '9')
+			*end++ = *p;
+	*end = '\0';
+	if ((strncmp(name, "std::chrono::duration<", 22) &&
+	     strncmp(name, "std::__1::chrono::duration<", 27)) ||
+	    (!shape_path(x->of, "__r", &offset, &in.of) &&
+	     !shape_path(x->of, "__rep_", &offset, &in.of)))
 		return false;
 	value_fill(v, &in);
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		if (!strstr(name, units[i].ratio))
+		if (!strstr(plain, units[i].ratio))
 			continue;
 		shape_closed(x, heap_text(v, "std::chrono::duration = { %s%s }", in.text,
 					  units[i].unit));

@@ -31,6 +31,13 @@ extern const struct heap_shape shape_cxx_list, shape_cxx_map, shape_cxx_hash;
 /* Key and value of a map's node as a child "[key]". */
 void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *pair,
 		    uint64_t addr, bool is_map);
+/* x is a smart pointer to p; counts is what its text says behind the address. */
+void shape_pointer(struct heap_view *v, struct heap_value *x, uint64_t p, const char *counts);
+/* cxx_llvm.c: the same of libc++ */
+extern const struct heap_shape shape_llvm_string, shape_llvm_view, shape_llvm_vector,
+	shape_llvm_bits, shape_llvm_slice, shape_llvm_deque, shape_llvm_list, shape_llvm_map,
+	shape_llvm_hash, shape_llvm_shared, shape_llvm_option, shape_llvm_variant,
+	shape_llvm_tuple;
 /* container.c: heads of rings of links that are members (list_head) */
 extern const struct heap_shape shape_ring;
 /* rust.c */
