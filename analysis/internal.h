@@ -170,7 +170,7 @@ struct session {
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
 	bool exec_seen;
-	/* what a function of --alloc had where its size should be, which is none; NULL = all well */
+	/* a function of --alloc whose argument is no size, and what it was; NULL = all well */
 	const struct fn *no_size;
 	uint64_t no_size_is;
 	uint64_t outlined;	/* the allocator of CPython that is not inlined any more */

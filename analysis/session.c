@@ -137,7 +137,8 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 {
 	for (;;) {
 		bool unborn = replay_where(s->r) < s->born;
-		uint64_t fork = unborn ? s->born : stage_now(s), until = event < fork ? event : fork;
+		uint64_t fork = unborn ? s->born : stage_now(s);
+		uint64_t until = event < fork ? event : fork;
 		uint64_t replaced = s->jit ? jit_view_replaced(s->jit, replay_where(s->r)) : NEVER;
 
 		s->clock = replay_clock(s->r);

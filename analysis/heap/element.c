@@ -104,7 +104,7 @@ static bool is_path(const char *text, const char **bracket_ret)
 	return !depth && !quote;
 }
 
-/* Why x, which is what the text before the bracket means, has no such element; NULL: no container. */
+/* Why x, what the text before the bracket means, has no such element; NULL: it is no container. */
 static struct err *no_element(const struct heap_value *x, const char *text, const char *bracket)
 {
 	enum symbols_type_kind kind = symbols_type_kind(symbols_type_strip(x->of));

@@ -265,8 +265,8 @@ struct heap_view_options {
 	unsigned string;	/* bytes of a string, at most; 0 = 200 */
 	bool raw;		/* containers and guest objects as their fields */
 	/*
-	 * For values of many objects: a node's own links are plain pointers, for its list or tree is
-	 * what others point to; of long ones no more nodes are counted than time allows.
+	 * For values of many objects: a node's own links are plain pointers, for its list or tree
+	 * is what others point to; of long ones no more nodes are counted than time allows.
 	 */
 	bool many;
 };
