@@ -270,6 +270,11 @@ const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
 void rp_task_anew(struct rp_task *t);
 /* It may have stopped in a patch's stub: where the program is. */
 void rp_task_normal(struct rp_task *t);
+/*
+ * Before a step from where the bytes of a patch begin: into its stub, for the step is one of the
+ * instruction that was there, not of the jump.
+ */
+void rp_task_into_stub(struct rp_task *t);
 
 /* ---- restart.c ---------------------------------------------------------------------------- */
 /*

@@ -189,6 +189,16 @@ static struct err *raw(struct rp_task *t, int request, int *status_ret)
 	return NULL;
 }
 
+void rp_task_into_stub(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
+
+	if (!p || p->kind == PATCH_MARK || t->regs.rip != p->addr || !p->n || p->insn[0].site)
+		return;
+	t->regs.rip = p->stub + p->insn[0].stub;
+	t->dirty = true;
+}
+
 struct err *rp_raw_step(struct rp_task *t, int *status_ret)
 {
 	return raw(t, PTRACE_SYSEMU_SINGLESTEP, status_ret);

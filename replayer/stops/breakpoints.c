@@ -207,16 +207,6 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t,
 
 /* ---- around a run -------------------------------------------------------------------------- */
 
-void rp_stub_of_first(struct rp_task *t)
-{
-	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
-
-	if (!p || p->kind == PATCH_MARK || t->regs.rip != p->addr || !p->n || p->insn[0].site)
-		return;
-	t->regs.rip = p->stub + p->insn[0].stub;
-	t->dirty = true;
-}
-
 /*
  * A patch that replaces only the `mov' in front of the call leaves the instruction where it is:
  * stopped there, on through the hook as the program would have gone, while there is a record for
@@ -282,7 +272,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 			leave_in(mm, t);
 		}
 	} else if (run->step) {
-		rp_stub_of_first(t);
+		rp_task_into_stub(t);
 		if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in || dual_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 	} else if (stops_mm(mm)->int3_gen != gen || stops_mm(mm)->int3_pid != t->rec_pid) {

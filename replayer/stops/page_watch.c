@@ -437,7 +437,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	from = t->regs.rip;
 	dual_bare(t, from, false);
 	if (from == place)
-		rp_stub_of_first(t);
+		rp_task_into_stub(t);
 	stops->page_watch_size = access_size(t->real, t->regs.rip);
 	len = rp_string_at(t, &string, &fixed);
 	if (!len || !fixed)

@@ -197,11 +197,6 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
-/*
- * Before a step from where the bytes of a patch begin: into its stub, for the step is one of the
- * instruction that was there, not of the jump.
- */
-void rp_stub_of_first(struct rp_task *t);
 bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value);
 /* Debug registers that have hit since they were last asked for. */
 uint64_t rp_debug_hits(struct rp_task *t);
