@@ -151,6 +151,8 @@ void rec_park_hold(struct recorder *rec);
 struct rec_task *rec_park_turn(const struct recorder *rec);
 /* Take the token: true when nobody had it, or its holder is stopped or dead. */
 bool rec_park_take(struct recorder *rec);
+/* ... from one that is asleep, and stops as soon as it is not. */
+void rec_park_seize(struct recorder *rec);
 /* The token is ours: what happened meanwhile becomes events. */
 void rec_park_events(struct recorder *rec);
 /* A stop of a task that is parked.  Its ptrace state is as reported. */

@@ -42,6 +42,7 @@ void rec_write_enter(struct recorder *rec)
 	if (!t || t->enter_written)
 		return;
 	t->enter_written = true;
+	rec->in_event++;
 	rec_pending_save(rec, &others);	/* somebody's effects may be half collected */
 	rec_effect_strings(rec, t);
 	ev.time_ns = now_ns() - rec->start_ns;
@@ -52,6 +53,7 @@ void rec_write_enter(struct recorder *rec)
 	ev.effects_len = rec->effects;
 	event_submit(rec, &ev);
 	rec_pending_restore(rec, &others);
+	rec->in_event--;
 }
 
 void rec_emulate_flags(struct regs *regs)
@@ -77,6 +79,7 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 {
 	struct trace_event ev = { .kind = kind, .place = place, .nr = -1, .ret = ret };
 
+	rec->in_event++;
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
 	if (kind == TRACE_SYSCALL && t->enter_written)
@@ -110,6 +113,7 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 	if (kind != TRACE_CALLS)
 		rec->last_event_ns = ev.time_ns;
 	event_submit(rec, &ev);
+	rec->in_event--;
 }
 
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,

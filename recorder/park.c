@@ -198,6 +198,15 @@ bool rec_park_take(struct recorder *rec)
 	return true;
 }
 
+void rec_park_seize(struct recorder *rec)
+{
+	struct buf_shared *sh = rec->shared;
+
+	sh->allowed = 0;
+	rec->park_held = rec_park_turn(rec);
+	__atomic_store_n(&sh->token, TOKEN_RECORDER, __ATOMIC_SEQ_CST);
+}
+
 void rec_park_gone(struct recorder *rec, const struct rec_task *t)
 {
 	if (rec->park_held == t || rec->park_runs == t)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recorder/away.h"
 #include "recorder/ptrace.h"
 
 enum { YIELDS = 3 };
@@ -55,6 +56,7 @@ static bool call_may_sleep(const struct rec_task *t)
 static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 {
 	int fd = (int)t->call.args[0];
+	enum fd_class class;
 
 	if (t->call.notifies)
 		return false;
@@ -71,7 +73,9 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 	case SYS_sendfile:
 	case SYS_ftruncate:
 	case SYS_fallocate:
-		return rec_fd_class(rec, t, fd) != FD_PLAIN;
+		class = rec_fd_class(rec, t, fd);
+		t->call.prints = class == FD_STDOUT || class == FD_STDERR;
+		return class != FD_PLAIN;
 	default:
 		return false;
 	}
@@ -92,15 +96,31 @@ static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 }
 
 /*
+ * t runs in user mode, or should: it is asleep there, at a page that somebody has to read for it,
+ * or frozen.  True: others may go on, for it stops before it comes back to user mode.
+ */
+static bool give_up(struct recorder *rec, struct rec_task *t, struct rec_stuck *s)
+{
+	if (t->state != TASK_RUNNING || !rec_stuck(rec, t, s))
+		return false;
+	if (t->asked)
+		return true;
+	*s = (struct rec_stuck){ 0 };
+	rec_interrupt(t);
+	return false;
+}
+
+/*
  * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events
  * are in the trace then. False: nobody is left.
  */
 static bool wait_parking(struct recorder *rec, uint64_t start)
 {
 	uint32_t asked = 0, holder = 0;
+	struct rec_stuck stuck = { 0 };
 
 	for (;;) {
-		bool stopped = rec_wait_any(rec, true, true);
+		bool stopped = rec_wait_any(rec, true, true), back;
 		struct rec_task *t;
 
 		if (!stopped && errno == ECHILD)
@@ -111,8 +131,11 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 			if (rec_others_ready(rec, NULL))
 				rec_park_hold(rec);
 		}
+		back = rec_away_any() && rec_away_check(rec);
+		if (back)
+			rec_park_hold(rec);
 		t = stopped ? NULL : rec_park_turn(rec);
-		if ((stopped || rec->shared->seq != rec->park_seq ||
+		if ((stopped || back || rec->shared->seq != rec->park_seq ||
 		     (t && rec_task_is_dead(t->tid))) &&
 		    rec_park_take(rec)) {
 			if (rec->first)
@@ -123,6 +146,13 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 		t = rec_park_turn(rec);
 		if (t && t != rec->current && holder != t->serial)
 			rec_slice_begin(rec, t);
+		if ((t ? t->serial : 0) != holder)
+			stuck = (struct rec_stuck){ 0 };
+		if (!stopped && t && give_up(rec, t, &stuck)) {
+			rec_park_seize(rec);
+			rec_park_events(rec);
+			return true;
+		}
 		holder = t ? t->serial : 0;
 		if (t && asked != t->serial && is_wanted(rec, t, start) && rec_interrupt(t))
 			asked = t->serial;
@@ -135,7 +165,8 @@ static bool wait_for_turn(struct recorder *rec)
 	bool good;
 
 	if (!rec->shared) {
-		good = rec_wait_any(rec, true, false);
+		good = rec_wait_any(rec, true, rec_away_any());
+		good |= rec_away_any() && errno == EINTR;
 	} else {
 		rec_park_give(rec, NULL);
 		good = wait_parking(rec, now_ns());
@@ -199,7 +230,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	if (t->vfork_sleeps)
 		return NULL;
 	if (call_must_finish(rec, t))
-		return rec_wait_task(rec, t, &status);
+		return t->state == TASK_RUNNING ? rec_wait_task(rec, t, &status) : NULL;
 	if (rec_pi_sleeps(rec, t))
 		return NULL;
 	if (t->call.guessed && rec->tasks_n > 1 && wait_unlisted(rec, t))
@@ -301,7 +332,9 @@ static bool hold_signals(struct rec_task *t, uint64_t *was)
 static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 {
 	uint64_t start = now_ns(), mask;
+	struct rec_stuck stuck = { 0 };
 	bool asked = false, held;
+	int status;
 
 	TRY(rec_dispatch(t, true));
 	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t) && !t->pt)
@@ -328,6 +361,8 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 	if (rec->shared) {	/* t goes to sleep in no hook while signals wait for it */
 		bool good = wait_parking(rec, start);
 
+		if (held && t->state == TASK_RUNNING && !t->parked)
+			TRY(rec_away_stop(rec, t, &status));
 		if (held)
 			rec_signals_release(t, mask);
 		return good ? NULL : &err_gone;
@@ -338,6 +373,11 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 				return &err_gone;
 			if (t->state == TASK_RUNNING)
 				rec_hear_soon(rec);
+			if (give_up(rec, t, &stuck)) {
+				if (!held)
+					return NULL;
+				TRY(rec_away_stop(rec, t, &status));
+			}
 		}
 		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
 			asked = rec_interrupt(t);
@@ -579,14 +619,24 @@ static struct rec_task *pick(struct recorder *rec)
 /* What t stopped for is handled; or t, which is ready, goes on. */
 static struct err *turn(struct recorder *rec, struct rec_task *t)
 {
+	struct err *err;
+
+	if (t->away) {
+		rec_away_return(t);
+		return NULL;
+	}
 	rec->goes_on = NULL;
-	TRY(t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t));
-	return rec->goes_on ? run_on(rec, rec->goes_on, rec->goes_on_sig) : NULL;
+	rec->turn = t;
+	err = t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t);
+	if (!err && rec->goes_on)
+		err = run_on(rec, rec->goes_on, rec->goes_on_sig);
+	rec->turn = NULL;
+	return err;
 }
 
-struct err *rec_loop(struct recorder *rec)
+static struct err *loop(struct recorder *rec)
 {
-	while (rec->tasks_n) {
+	while (rec->tasks_n && !rec_away_over()) {
 		struct rec_task *t;
 		struct err *err;
 
@@ -607,4 +657,10 @@ struct err *rec_loop(struct recorder *rec)
 			return err;
 	}
 	return NULL;
+}
+
+struct err *rec_loop(struct recorder *rec)
+{
+	rec_away_begin(rec, loop);
+	return rec_away_end(loop(rec));
 }

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recorder/away.h"
 #include "recorder/ptrace.h"
 #include "tracee/pun.h"
 #include "x86/bytes.h"
@@ -123,6 +124,7 @@ static bool waits_already(const struct rec_task *t)
 static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t limit_ns)
 {
 	uint64_t start = now_ns(), cpu = proc_cpu_ns(t->tid);
+	struct rec_stuck stuck = { 0 };
 	bool asked = false;
 	int status = 0;
 	pid_t tid;
@@ -132,6 +134,8 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
+		if (rec->turn && rec_stuck(rec, t, &stuck))
+			return rec_away_stop(rec, t, &status);
 		if (!asked && now_ns() - start >= limit_ns &&
 		    (!cpu || proc_cpu_ns(t->tid) - cpu >= limit_ns))
 			asked = rec_interrupt(t);

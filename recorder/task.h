@@ -173,6 +173,7 @@ struct rec_call {
 	/* ... by a filter of the program's: it means nothing that the call should have done */
 	bool answered;
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
+	bool prints;	/* it writes to our stdout or stderr */
 	/* what it writes is not known: all memory before it; else NULL */
 	struct rec_changes *changes;
 	/* process_vm_writev: where it writes, read before it can overwrite that */
@@ -224,6 +225,8 @@ struct rec_task {
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
+	/* in the middle of its turn others go on, or it is the one that is waited for: away.c */
+	struct rec_away *away;
 	struct rec_policy policy;	/* size 0: the kernel has it as the program has: policy.c */
 	struct rec_files *files;
 	struct rec_sighand *sighand;
@@ -354,6 +357,8 @@ struct recorder {
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
 	struct rec_task *current;	/* had the CPU last */
+	struct rec_task *turn;		/* whose stop is handled; NULL: none is */
+	unsigned in_event;		/* one is being written: nobody may run */
 	struct rec_task *goes_on;	/* in user mode, when what is handled is handled */
 	int goes_on_sig;		/* ... with this signal, or 0 */
 	struct rec_task *first;		/* its stop must be handled before anybody runs */

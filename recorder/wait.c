@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "recorder/away.h"
 #include "recorder/internal.h"
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
@@ -49,7 +50,9 @@ void rec_note_status(struct recorder *rec, pid_t tid, int status)
 {
 	struct rec_task *t = rec_task_find(rec, tid);
 
-	if (t) {
+	if (t && t->away) {
+		rec_away_heard(t, status);
+	} else if (t) {
 		if (t->in_syscall || t->parked)
 			rec_slice_woke(rec, t);
 		rec_task_stopped(t, status);
@@ -89,6 +92,8 @@ bool rec_wait_any(struct recorder *rec, bool block, bool ticks)
  */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret)
 {
+	struct rec_stuck stuck = { 0 };
+
 	if (t->ended)
 		*status_ret = t->status;
 	else
@@ -96,6 +101,8 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 			if (errno != EINTR || rec_task_is_dead(t->tid))
 				return &err_gone;
 			rec_term_check(rec);
+			if (rec->turn && rec_stuck(rec, t, &stuck))
+				return rec_away_stop(rec, t, status_ret);
 		}
 	/* What it did in user mode has no event yet: nobody may run before that is written. */
 	rec->first = t;
@@ -113,6 +120,8 @@ void rec_hear_soon(struct recorder *rec)
 	enum { SHARE = 8 };
 	uint64_t start;
 
+	if (rec_away_any())
+		rec_away_check(rec);
 	if (rec->tasks_n < TASKS_MANY) {
 		rec_hear_others(rec);
 		return;

@@ -375,11 +375,15 @@ struct err *tracee_resume(pid_t tid, int request, int sig)
 	return NULL;
 }
 
+bool (*tracee_waits_on)(pid_t tid, int *status_ret);
+
 static struct err *wait_once(pid_t tid, int *status_ret)
 {
 	while (waitpid(tid, status_ret, __WALL) < 0) {
 		if (errno != EINTR)
 			return errno == ECHILD ? &err_gone : err_os(errno, "waitpid");
+		if (tracee_waits_on && tracee_waits_on(tid, status_ret))
+			return NULL;
 	}
 	return NULL;
 }

@@ -62,6 +62,11 @@ int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len);
 /* request: PTRACE_CONT, PTRACE_SYSCALL, PTRACE_SYSEMU, PTRACE_SINGLESTEP, ... */
 struct err *tracee_resume(pid_t tid, int request, int sig) __must_check;
 
+/*
+ * Asked by tracee_wait() when a signal has come first.  True: it has waited instead, and this is
+ * what waitpid would have said.  NULL: nobody is asked.
+ */
+extern bool (*tracee_waits_on)(pid_t tid, int *status_ret);
 /* waitpid(tid, __WALL) that repeats on EINTR; &err_gone when there is no such child. */
 struct err *tracee_wait(pid_t tid, int *status_ret) __must_check;
 

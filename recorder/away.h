@@ -1,0 +1,39 @@
+/*
+ * away.h - what the recorder waits for while other tasks go on: one that is stuck in the kernel, or
+ * a file that a recorded task serves.
+ */
+#ifndef RECORDER_AWAY_H
+#define RECORDER_AWAY_H
+
+#include "recorder/task.h"
+
+/* ---- away.c ---------------------------------------------------------------------------------- */
+/* The main loop that runs now, and what is to run when others go on; see rec_loop(). */
+void rec_away_begin(struct recorder *rec, struct err *(*loop)(struct recorder *rec));
+/* The main loop has ended, with err: what the recording's first one has to say. */
+struct err *rec_away_end(struct err *err);
+/* A loop has ended with an error: so do all. */
+bool rec_away_over(void);
+/* Something is waited for while others go on. */
+bool rec_away_any(void);
+/* Who has waited for what is there now is ready; true: somebody is. */
+bool rec_away_check(struct recorder *rec);
+/* t, whose turn it is, goes on with what it was in the middle of. */
+void rec_away_return(struct rec_task *t);
+/* waitpid() said this of a task that is away. */
+void rec_away_heard(struct rec_task *t, int status);
+/*
+ * Others go on until t, which is RUNNING, stops: it is STOPPED then, and its stop the first to be
+ * handled.  In a turn alone.
+ */
+struct err *rec_away_stop(struct recorder *rec, struct rec_task *t, int *status_ret);
+
+/* What is known of a task that is waited for; all 0 in the beginning. */
+struct rec_stuck { uint64_t since_ns, cpu_ns; };
+/*
+ * To be asked now and then: it has been asleep for a while, and used no processor time.  It may
+ * wait for another recorded task.
+ */
+bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_stuck *s);
+
+#endif

@@ -1,0 +1,68 @@
+#!/bin/bash
+# test: timeout=120
+# A program freezes its own processes by a cgroup, as `docker pause` does, and thaws them: one that computes, one that sleeps, one
+# that makes calls, and one that is about to execute another program.
+. "$LIB"
+[ -z "$PLAIN" ] || exit 0
+if [ -w /sys/fs/cgroup/freezer/cgroup.procs ]; then
+	cg=/sys/fs/cgroup/freezer/hindsight.$$ file=freezer.state on=FROZEN off=THAWED
+elif [ -w /sys/fs/cgroup/cgroup.procs ]; then
+	cg=/sys/fs/cgroup/hindsight.$$ file=cgroup.freeze on=1 off=0
+else
+	skip 'no cgroup of ours can freeze processes'
+fi
+cleanup() {
+	[ -e $cg ] || return
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		echo $off > $cg/$file
+		[ ! -s pid ] || kill -9 "$(cat pid)" 2> /dev/null
+		xargs -r kill -9 < $cg/cgroup.procs
+		sleep 0.2
+		! rmdir $cg 2> /dev/null || break
+	done
+}
+trap cleanup EXIT
+mkdir $cg && [ -w $cg/$file ] || skip "$cg cannot freeze"
+cat > prog.sh <<'E2'
+frozen() {
+	echo $p > $cg/cgroup.procs; sleep 0.05; echo $on > $cg/$file; sleep 0.3
+	kill -0 $p && echo "$1 is alive"; echo $off > $cg/$file; sleep 0.05
+}
+( i=0; while :; do i=$((i+1)); done ) & p=$!
+frozen computing; kill $p; wait $p; echo "status $?"
+sleep 0.2 & p=$!
+frozen sleeping; wait $p; echo "status $?"
+( while :; do read -r x < /proc/self/stat; done ) & p=$!
+frozen calling; kill $p; wait $p; echo "status $?"
+( while [ ! -e go ]; do /bin/true; done ) & p=$!
+frozen executing; > go; wait $p; echo "status $?"
+python3 -c '
+import threading, time
+n = 0
+def count():
+    global n
+    while n >= 0: n += 1
+for k in range(2): threading.Thread(target=count).start()
+time.sleep(1)
+n = -1 << 60
+print("threads")' & p=$!
+sleep 0.2; frozen threaded; wait $p; echo "status $?"
+E2
+run() {	# run NAME COMMAND... - output in NAME.out; fails where it does not end
+	local name=$1; shift; rm -f ended go
+	( cg=$cg file=$file on=$on off=$off "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
+	wait_for 40 test -s ended || { cleanup; fail "$name hangs: $(cat "$name.out")"; }
+	wait; rm -f pid
+	return "$(cat ended)"
+}
+need python3
+export cg file on off
+run plain sh prog.sh || fail "plain: $(cat plain.out plain.err)"
+for i in 1 2; do
+	rm -rf t
+	run rec "$REC" -o t sh prog.sh || fail "rec says $(cat ended): $(tail -3 rec.err)"
+	cmp plain.out rec.out || fail "the program said: $(cat rec.out rec.err)"
+	timeout 60 "$REPLAY" -a t > replay.out 2> replay.err || fail "replay: $(tail -2 replay.err)"
+	cmp plain.out replay.out || fail 'replay says something else'
+done
+exit 0
