@@ -1,19 +1,27 @@
 /*
  * away.c - what the recorder waits for while other tasks go on.
  *
- * The handling of a stop may have to wait for another recorded task, for instance for one that thaws
- * the task that was to stop (cgroup freezer).  So the handling is left where it is, on its stack, and the main loop runs again on another one.
+ * The handling of a stop may have to wait for another recorded task: for one that thaws the task
+ * that was to stop (cgroup freezer), for the server of a file system that has to answer before the
+ * recorder itself can read a file (FUSE), for the listener that allows it to open one (fanotify).
+ * So the handling is left where it is, on its stack, and the main loop runs again on another one.
  * When what was waited for is there, the task's turn comes as any other's, and the loop that gives
  * it switches back.  That loop waits, between two turns, for the next handling that has to be left.
  *
- *	stack 1	  loop - turn(A) - rec_inject() ... left ............. goes on - loop
+ *	stack 1	  loop - turn(A) - rec_exec() - open() ... left ............. goes on - loop
  *	stack 2					    loop - turn(B) - turn(A) ... idle
  *
  * Only who asks for it in a turn can be left.  What the turn has collected for its event, and what
  * else belongs to one turn, is put aside.  The beginning of the call it is in is written first,
  * for others run now.
+ *
+ * What may block is done by a thread of its own: the recorder's only other one is asleep in the
+ * kernel meanwhile, or handles stops, which only it can.
  */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,22 +32,33 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/slow.h"
 #include "recorder/away.h"
 #include "recorder/internal.h"
 
-enum { STACK_BYTES = 8 << 20, DEAD_NS = 20000000 };
-enum { STUCK_NS = 100000000, STUCK_MIDST_NS = 500000000 };
+enum { STACK_BYTES = 8 << 20, DEAD_NS = 20000000, LOOK_NS = 3000000 };
+enum { STUCK_NS = 100000000, STUCK_SERVED_NS = 10000000, STUCK_MIDST_NS = 500000000 };
 
 struct loop {
 	struct loop *next;
 	ucontext_t at;
 };
 
+/* A thread that makes calls which may take long. */
+struct helper {
+	struct helper *next;
+	uint32_t go, done;
+	pid_t tid;
+	void (*fn)(void *);
+	void *ctx;
+};
+
 struct rec_away {
 	struct rec_away *next;
 	struct loop *loop;		/* on whose stack it was left */
 	struct rec_task *owner;		/* whose turn it was */
-	struct rec_task *waits;		/* ... for this one's stop */
+	struct rec_task *waits;		/* ... for this one's stop, or NULL: */
+	struct helper *helper;		/* for what this one does */
 	bool ready, heard, owner_heard;
 	int status, owner_status;
 	uint64_t dead_ns;		/* when to look next whether waits is dead */
@@ -49,6 +68,7 @@ static struct {
 	struct recorder *rec;
 	struct err *(*run)(struct recorder *rec);
 	struct loop first, *now, *idle;
+	struct helper *helpers;
 	struct rec_away *list;
 	pid_t tid;
 	bool over;
@@ -70,6 +90,7 @@ void rec_away_begin(struct recorder *rec, struct err *(*loop)(struct recorder *r
 
 struct err *rec_away_end(struct err *err)
 {
+	slow_run = NULL;
 	tracee_waits_on = NULL;
 	return away.over ? away.result : err;
 }
@@ -191,13 +212,17 @@ static void others_run(struct recorder *rec, struct rec_away *a)
 	away.list = a;
 	a->owner->away = a;
 	rec_task_set(a->owner, TASK_RUNNING);
-	a->waits->away = a;
+	if (a->waits)
+		a->waits->away = a;
+	slow_left++;
 	switch_to(next);
+	slow_left--;
 	while (*p != a)
 		p = &(*p)->next;
 	*p = a->next;
 	a->owner->away = NULL;
-	a->waits->away = NULL;
+	if (a->waits)
+		a->waits->away = NULL;
 	turn_restore(rec, &turn);
 	rec_task_set(a->owner, was);
 	if (a->owner_heard)
@@ -221,6 +246,8 @@ static bool is_there(struct rec_away *a)
 {
 	uint64_t now;
 
+	if (a->helper)
+		return __atomic_load_n(&a->helper->done, __ATOMIC_ACQUIRE);
 	if (a->heard)
 		return true;
 	now = now_ns();
@@ -283,7 +310,7 @@ static uint64_t patience_ns(const struct recorder *rec, const struct rec_task *t
 {
 	if (!is_covered(rec, t) && shares_memory(t))
 		return STUCK_MIDST_NS;
-	return STUCK_NS;
+	return rec->serves ? STUCK_SERVED_NS : STUCK_NS;
 }
 
 /* deeply: no signal wakes it.  Who keeps a writer to our stdout waiting is no task of ours. */
@@ -346,4 +373,117 @@ static bool injected_waits(pid_t tid, int *status_ret)
 	of = tid;
 	asked_ns = now_ns();
 	return rec_stuck(away.rec, t, &stuck) && wait_away(away.rec, t, status_ret);
+}
+
+/* ---- calls that may take long ---------------------------------------------------------------- */
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+static void *helper_main(void *ctx)
+{
+	struct helper *h = ctx;
+
+	h->tid = (pid_t)syscall(SYS_gettid);
+	for (;;) {
+		while (!__atomic_exchange_n(&h->go, 0, __ATOMIC_ACQUIRE))
+			futex(&h->go, FUTEX_WAIT, 0, NULL);
+		h->fn(h->ctx);
+		__atomic_store_n(&h->done, 1, __ATOMIC_RELEASE);
+		futex(&h->done, FUTEX_WAKE, INT_MAX, NULL);
+		/* it may be in waitpid() */
+		if (__atomic_load_n(&away.list, __ATOMIC_ACQUIRE))
+			syscall(SYS_tgkill, getpid(), away.tid, SIGALRM);
+	}
+	return NULL;
+}
+
+/* Signals are for the recorder's first thread. */
+static struct helper *helper_create(void)
+{
+	struct helper *h = alloc_zeroed(1, sizeof(*h), "a thread");
+	pthread_t thread;
+	sigset_t all, was;
+	int e;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	e = pthread_create(&thread, NULL, helper_main, h);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	if (!e) {
+		pthread_detach(thread);
+		return h;
+	}
+	free(h);
+	return NULL;
+}
+
+static bool is_done(const struct helper *h)
+{
+	return __atomic_load_n(&h->done, __ATOMIC_ACQUIRE);
+}
+
+static void done_within(struct helper *h, uint64_t ns)
+{
+	uint64_t now = now_ns(), end = now + ns;
+
+	for (; now < end && !is_done(h); now = now_ns()) {
+		struct timespec left = { 0, (long)(end - now) };
+
+		futex(&h->done, FUTEX_WAIT, 0, &left);
+	}
+}
+
+/* Until it is done, or asleep in the kernel for a while: false. */
+static bool done_soon(const struct recorder *rec, struct helper *h)
+{
+	uint64_t cpu = 0, asleep_ns = 0;
+
+	for (;;) {
+		uint64_t before = cpu;
+
+		done_within(h, LOOK_NS);
+		if (is_done(h))
+			return true;
+		cpu = h->tid ? proc_cpu_ns(h->tid) : 0;
+		asleep_ns += LOOK_NS;
+		if (!h->tid || cpu != before || !sleeps(h->tid, false))
+			asleep_ns = 0;
+		if (asleep_ns && (is_covered(rec, rec->turn) ||
+				  asleep_ns >= patience_ns(rec, rec->turn)))
+			return false;
+	}
+}
+
+void rec_away_do(void (*fn)(void *), void *ctx)
+{
+	struct rec_away a = { .owner = away.rec->turn };
+	struct helper *h = away.helpers;
+
+	/* in the middle of an event, or of no turn: nobody can run */
+	if (!a.owner || away.rec->in_event) {
+		fn(ctx);
+		return;
+	}
+	if (h)
+		away.helpers = h->next;
+	else
+		h = helper_create();
+	if (!h) {
+		fn(ctx);
+		return;
+	}
+	h->fn = fn;
+	h->ctx = ctx;
+	__atomic_store_n(&h->done, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->go, 1, __ATOMIC_RELEASE);
+	futex(&h->go, FUTEX_WAKE, 1, NULL);
+	a.helper = h;
+	while (!away.over && !done_soon(away.rec, h))
+		others_run(away.rec, &a);
+	h->next = away.helpers;
+	if (is_done(h))
+		away.helpers = h;
 }

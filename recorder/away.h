@@ -28,6 +28,9 @@ void rec_away_heard(struct rec_task *t, int status);
  */
 struct err *rec_away_stop(struct recorder *rec, struct rec_task *t, int *status_ret);
 
+/* For slow_run (base/slow.h): in a turn others go on when it takes long. */
+void rec_away_do(void (*fn)(void *), void *ctx);
+
 /* What is known of a task that is waited for; all 0 in the beginning. */
 struct rec_stuck { uint64_t since_ns, cpu_ns; };
 /*
@@ -35,5 +38,16 @@ struct rec_stuck { uint64_t since_ns, cpu_ns; };
  * wait for another recorded task.
  */
 bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_stuck *s);
+
+/* ---- serves.c -------------------------------------------------------------------------------- */
+/* A call begins: does the task begin to serve files to others? */
+void rec_serves_look(struct recorder *rec, struct rec_task *t, const struct rec_call *call);
+/* It is made by a program that has others serve files: it may sleep, though the table says no. */
+bool rec_serves_waits(const struct recorder *rec, const struct rec_call *call);
+/*
+ * A copy of the file in memory (fd is closed), which nobody serves; -1: it cannot be read, or is
+ * too large.  Where nobody serves files: fd itself.
+ */
+int rec_serves_copy(const struct recorder *rec, int fd, const struct stat *st);
 
 #endif

@@ -74,7 +74,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	memcpy(text + (FIXED_TSC - FIXED_PAGE), fixed_tsc_text, sizeof(fixed_tsc_text));
 	memcpy(text + (FIXED_RETURN - FIXED_PAGE), fixed_return_text, sizeof(fixed_return_text));
 	TRY(tracee_write(t->tid, FIXED_PAGE, text, sizeof(text)));
-	if (!rec->options->buffer_bytes || t->every_call || rec_pt_traced(t))
+	if (!rec->options->buffer_bytes || t->every_call || rec_pt_traced(t) || rec->serves)
 		return NULL;
 	TRY(tracee_write(t->tid, FIXED_BLOB, tracee_blob, (size_t)(tracee_blob_end - tracee_blob)));
 	if (rec->meta.flow) {

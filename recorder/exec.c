@@ -19,6 +19,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/slow.h"
+#include "recorder/away.h"
 #include "recorder/ptrace.h"
 #include "tracee/vdso.h"
 
@@ -160,7 +162,7 @@ static void collect_page(void *ctx, uint64_t addr, const void *bytes)
 	if (c->fd < 0 && !memcmp(bytes, zeros, PAGE_BYTES))
 		return;
 	if (c->fd >= 0) {
-		if (pread(c->fd, file, PAGE_BYTES, (off_t)(c->offset + (addr - c->start))) < 0)
+		if (slow_pread(c->fd, file, PAGE_BYTES, (off_t)(c->offset + (addr - c->start))) < 0)
 			return;
 		if (!memcmp(bytes, file, PAGE_BYTES))
 			return;
@@ -196,7 +198,8 @@ struct image_file {
 	char name[REC_MAP_NAME];
 };
 
-static void image_open(struct rec_task *t, const struct tracee_map *m, struct image_file *f)
+static void image_open(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
+		       struct image_file *f)
 {
 	const struct tracee_map *o = f->of;
 
@@ -204,9 +207,10 @@ static void image_open(struct rec_task *t, const struct tracee_map *m, struct im
 	    !strcmp(o->name, m->name))
 		return;
 	if (f->fd >= 0)
-		close(f->fd);
+		slow_close(f->fd);
 	f->of = m;
 	f->fd = m->inode ? rec_map_file(t, m, &f->st, f->name) : -1;
+	f->fd = rec_serves_copy(rec, f->fd, &f->st);
 }
 
 /* st: of the file, NULL where it is not open.  Its call sites are then found by stops only. */
@@ -237,7 +241,7 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	struct stat st;
 	bool new;
 
-	image_open(t, m, f);
+	image_open(rec, t, m, f);
 	c.fd = f->fd;
 	if (c.fd >= 0) {
 		st = f->st;
@@ -281,7 +285,7 @@ static void find_loader(struct rec_task *t, const struct tracee_maps *maps, uint
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
-	if (!at || !at->inode || stat(path, &st) < 0 || st.st_ino == at->inode)
+	if (!at || !at->inode || slow_stat(path, &st) < 0 || st.st_ino == at->inode)
 		return;
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
@@ -314,7 +318,7 @@ static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t star
 			err = image_one(rec, t, m, &file);
 	}
 	if (file.fd >= 0)
-		close(file.fd);
+		slow_close(file.fd);
 	tracee_maps_deinit(&maps);
 	return err;
 }
@@ -330,7 +334,7 @@ static void proc_effect(struct recorder *rec, struct rec_task *t, const char *fi
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", t->tid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = slow_open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && buf && (n = read(fd, buf + len, size - len)) > 0) {
 		len += (size_t)n;
 		if (len == size) {
@@ -342,7 +346,7 @@ static void proc_effect(struct recorder *rec, struct rec_task *t, const char *fi
 		}
 	}
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	if (kind == TRACE_NAME && len)
 		len--;		/* newline */
 	e = rec_effect(rec, kind);

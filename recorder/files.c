@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/slow.h"
 #include "recorder/internal.h"
 
 enum { CLASS_MAX = 65536, PROC_BLOCK = 1024 };
@@ -23,7 +24,7 @@ int rec_fd_open(struct rec_task *t, int fd)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return slow_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 static bool fd_stat(struct rec_task *t, int fd, struct stat *st)
@@ -31,7 +32,7 @@ static bool fd_stat(struct rec_task *t, int fd, struct stat *st)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	return stat(path, st) == 0;
+	return slow_stat(path, st) == 0;
 }
 
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last)
@@ -165,11 +166,11 @@ static bool fd_info(struct rec_task *t, int fd, int64_t *pos, unsigned *flags)
 	int info;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", t->tid, fd);
-	info = open(path, O_RDONLY | O_CLOEXEC);
+	info = slow_open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
 	n = read(info, text, sizeof(text) - 1);
-	close(info);
+	slow_close(info);
 	text[n < 0 ? 0 : n] = '\0';
 	return sscanf(text, "pos:\t%" SCNd64 "\nflags:\t%o", pos, flags) == 2;
 }
@@ -196,9 +197,9 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 	ssize_t n = -1;
 
 	if (fd >= 0 && end >= (int64_t)len)
-		n = pread(fd, bytes, len, end - (int64_t)len);
+		n = slow_pread(fd, bytes, len, end - (int64_t)len);
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	if (n <= 0) {
 		if (rec_warn_once(rec, (uint64_t)SYS_splice << 32))
 			log_warn(
@@ -266,7 +267,7 @@ static void file_written(struct recorder *rec, struct rec_task *t, const struct 
 	if (end >= (int64_t)len)
 		rec_file_changed(rec, &st, fd, (uint64_t)end - len, len);
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 }
 
 /* Our stdout or stderr may be a file, and that may be mapped. */
@@ -289,7 +290,7 @@ void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd)
 	file = rec_fd_open(t, fd);
 	rec_file_resized(rec, &st, file);
 	if (file >= 0)
-		close(file);
+		slow_close(file);
 }
 
 /* Names are resolved as t would, as far as that is possible from outside. */
@@ -306,12 +307,12 @@ void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path)
 	else
 		snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid,
 			 name[0] == '/' ? "root" : "cwd/", name);
-	if (stat(real, &st) < 0 || !rec_file_find(&st))
+	if (slow_stat(real, &st) < 0 || !rec_file_find(&st))
 		return;
-	file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	file = slow_open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	rec_file_resized(rec, &st, file);
 	if (file >= 0)
-		close(file);
+		slow_close(file);
 }
 
 void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off,
@@ -332,7 +333,7 @@ void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t
 	else
 		rec_file_resized(rec, &st, file);
 	if (file >= 0)
-		close(file);
+		slow_close(file);
 }
 
 void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd)
@@ -346,7 +347,7 @@ void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd)
 	file = rec_fd_open(t, fd);
 	rec_file_shifted(rec, &st, file, 0);
 	if (file >= 0)
-		close(file);
+		slow_close(file);
 }
 
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)

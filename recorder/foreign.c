@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/proc.h"
+#include "base/slow.h"
 #include "recorder/internal.h"
 
 enum { HEAD = 256, SCRIPTS = 5 };	/* BINPRM_BUF_SIZE, and exec_binprm()'s depth, fs/exec.c */
@@ -45,11 +46,11 @@ static void as_seen(const struct rec_task *t, int dir, const char *name, char re
 
 static bool read_head(const char *path, char head[HEAD + 1])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = fd < 0 ? -1 : read(fd, head, HEAD);
+	int fd = slow_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = fd < 0 ? -1 : slow_pread(fd, head, HEAD, 0);
 
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	memset(head + (n < 0 ? 0 : n), 0, (size_t)(HEAD + 1 - (n < 0 ? 0 : n)));
 	return n > EI_NIDENT;
 }

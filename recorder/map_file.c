@@ -18,6 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/slow.h"
 #include "recorder/internal.h"
 
 enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
@@ -37,12 +38,12 @@ static int open_if_it(const char *path, const struct tracee_map *m, bool exactly
 {
 	int fd;
 
-	if (stat(path, st) < 0 || !is_it(st, m, exactly))
+	if (slow_stat(path, st) < 0 || !is_it(st, m, exactly))
 		return -1;
-	fd = open(path, FLAGS);
-	if (fd < 0 || (fstat(fd, st) == 0 && is_it(st, m, exactly)))
+	fd = slow_open(path, FLAGS);
+	if (fd < 0 || (slow_fstat(fd, st) == 0 && is_it(st, m, exactly)))
 		return fd;
-	close(fd);
+	slow_close(fd);
 	return -1;
 }
 
@@ -86,10 +87,10 @@ int rec_map_file(const struct rec_task *t, const struct tracee_map *m, struct st
 	fd = open_by_name(t, m, name, true, st);
 	if (fd >= 0)
 		return fd;
-	fd = open(link, FLAGS);
-	if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+	fd = slow_open(link, FLAGS);
+	if (fd >= 0 && slow_fstat(fd, st) == 0 && S_ISREG(st->st_mode))
 		return fd;
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	return open_by_name(t, m, name, false, st);
 }

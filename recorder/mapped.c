@@ -21,10 +21,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/slow.h"
 #include "recorder/internal.h"
 
 enum { CHUNK = 1 << 20, SMALL = 256 << 10, LARGE = 64 << 20 };
@@ -42,6 +45,16 @@ struct rec_file *rec_file_find(const struct stat *st)
 	return found;
 }
 
+/* Its size must not be asked for at just any time: whose turn it is then may be who serves it. */
+static bool is_served(int fd)
+{
+	enum { FUSE = 0x65735546 };	/* FUSE_SUPER_MAGIC of linux/magic.h */
+	struct statfs fs;
+
+	return slow_run && slow_call(SYS_fstatfs, fd, (long)&fs, 0, 0, 0, 0) == 0 &&
+	       fs.f_type == FUSE;
+}
+
 struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live, int keep)
 {
 	struct rec_file *f;
@@ -51,10 +64,16 @@ struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live,
 			return f;
 	}
 	f = alloc_zeroed(1, sizeof(*f), "a mapped file");
-	*f = (struct rec_file){ files,	0,    st->st_dev, st->st_ino, (uint64_t)st->st_size,
-				object, live, -1 };
+	*f = (struct rec_file){ .next = files,
+				.dev = st->st_dev,
+				.ino = st->st_ino,
+				.size = (uint64_t)st->st_size,
+				.object = object,
+				.live = live,
+				.fd = -1 };
 	if (keep >= 0)
 		f->fd = fcntl(keep, F_DUPFD_CLOEXEC, 3);
+	f->served = keep >= 0 && is_served(keep);
 	files = f;
 	return f;
 }
@@ -65,11 +84,16 @@ void rec_file_unused(struct rec_file *f)
 
 	if (!f || f->users)
 		return;
+	if (slow_left) {	/* in the middle of this list, maybe */
+		f->dev = f->ino = UINT64_MAX;
+		f->live = false;
+		return;
+	}
 	while (*p != f)
 		p = &(*p)->next;
 	*p = f->next;
 	if (f->fd >= 0)
-		close(f->fd);
+		slow_close(f->fd);
 	free(f);
 }
 
@@ -128,7 +152,7 @@ static void effect_content(struct recorder *rec, const struct rec_file *f, int f
 		fd = f->fd;
 	while (off < end) {
 		off_t data = fd < 0 || end - off <= SMALL ? (off_t)off
-							  : lseek(fd, (off_t)off, SEEK_DATA);
+							  : slow_lseek(fd, (off_t)off, SEEK_DATA);
 		size_t want, got;
 		ssize_t n;
 		void *buf;
@@ -138,7 +162,7 @@ static void effect_content(struct recorder *rec, const struct rec_file *f, int f
 		off = (uint64_t)data;
 		want = end - off < CHUNK ? (size_t)(end - off) : CHUNK;
 		buf = rec_alloc(rec, want);
-		n = fd < 0 ? -1 : pread(fd, buf, want, (off_t)off);
+		n = fd < 0 ? -1 : slow_pread(fd, buf, want, (off_t)off);
 		got = n > 0 ? (size_t)n : n < 0 ? read_mapped(rec, f, off, buf, want) : 0;
 		if (!got)
 			break;
@@ -170,25 +194,39 @@ static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t 
  * What is behind the end of the file, in its last page: a mapping that is gone may have stored
  * there.  Reading the file does not show it; the next mapping does.
  */
+struct tail {
+	int fd;
+	uint64_t at;
+	char page[PAGE_BYTES];
+};
+
+static void tail_read(void *ctx)
+{
+	struct tail *tail = ctx;
+	char *p = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, tail->fd, (off_t)tail->at);
+
+	if (p == MAP_FAILED)
+		return;
+	memcpy(tail->page, p, PAGE_BYTES);
+	munmap(p, PAGE_BYTES);
+}
+
 void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd)
 {
 	static const char zero[PAGE_BYTES];
 	uint64_t in = f->size % PAGE_BYTES;
 	size_t len = (size_t)(PAGE_BYTES - in);
-	char *p;
+	struct tail tail = { .fd = fd, .at = f->size - in };
 
 	if (!in)
 		return;
-	p = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)(f->size - in));
-	if (p == MAP_FAILED)
-		return;
-	if (memcmp(p + in, zero, len)) {
+	slow_do(tail_read, &tail);
+	if (memcmp(tail.page + in, zero, len)) {
 		char *bytes = rec_alloc(rec, len);
 
-		memcpy(bytes, p + in, len);
+		memcpy(bytes, tail.page + in, len);
 		effect_bytes(rec, f, f->size, bytes, len);
 	}
-	munmap(p, PAGE_BYTES);
 }
 
 /* The next object of the file, live by now. */
@@ -220,7 +258,7 @@ void rec_files_resized(struct recorder *rec)
 	for (struct rec_file *f = files; f; f = f->next) {
 		struct stat st;
 
-		if (f->live && f->fd >= 0 && fstat(f->fd, &st) == 0)
+		if (f->live && f->fd >= 0 && !f->served && slow_fstat(f->fd, &st) == 0)
 			size_now(rec, f, f->fd, (uint64_t)st.st_size);
 	}
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/slow.h"
 #include "recorder/internal.h"
 
 enum { SMALL = 256 << 10, LARGE = 64 << 20 };
@@ -142,7 +143,7 @@ bool rec_map_readable(struct rec_task *t, const struct tracee_map *m)
 		return true;
 	fd = map_fd(t, m);
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	return fd >= 0;
 }
 
@@ -156,6 +157,6 @@ struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee
 	if (fd < 0)
 		return tracee_pages(t->tid, m->start, m->end - m->start, all, fn, ctx);
 	err = pages_of_file(t->tid, m->start, m->end - m->start, fd, m->offset, fn, ctx);
-	close(fd);
+	slow_close(fd);
 	return err;
 }

@@ -5,6 +5,7 @@
  * places.  Files are kept by content in the trace when they are mapped.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/slow.h"
+#include "recorder/away.h"
 #include "recorder/internal.h"
 
 static struct trace_effect *effect_map(struct recorder *rec, uint64_t addr, uint64_t len,
@@ -96,7 +99,7 @@ static mode_t map_kind(struct rec_task *t, int fd, struct stat *st_ret)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	if (stat(path, st_ret) < 0)
+	if (slow_stat(path, st_ret) < 0)
 		return 0;
 	return st_ret->st_mode & S_IFMT ? st_ret->st_mode & S_IFMT : S_IFCHR;
 }
@@ -137,7 +140,9 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 {
 	struct rec_file *f = rec_file_find(st);
 	char path[4096];
+	struct err *err;
 	uint32_t object;
+	int from = fd;
 	bool new;
 
 	if (f && own && !f->live) {
@@ -150,8 +155,14 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 		*ret = f;
 		return NULL;
 	}
-	TRY(own ? trace_writer_shared_anew(rec->writer, fd, st, &object, &new) :
-		  trace_writer_file(rec->writer, fd, st, false, &object, &new));
+	if (rec->serves && fd >= 0)
+		from = rec_serves_copy(rec, fcntl(fd, F_DUPFD_CLOEXEC, 3), st);
+	err = own ? trace_writer_shared_anew(rec->writer, from, st, &object, &new)
+		  : trace_writer_file(rec->writer, from, st, false, &object, &new);
+	if (from >= 0 && from != fd)
+		close(from);
+	if (err)
+		return err;
 	if (new) {
 		map_path(t, (int)call->args[4], path);
 		effect_object(rec, object, path);
@@ -305,7 +316,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	if (!good) {
 		fd = rec_fd_open(t, (int)call->args[4]);
 		open_errno = errno;
-		good = fd >= 0 && fstat(fd, &st) == 0;
+		good = fd >= 0 && slow_fstat(fd, &st) == 0;
 	}
 	if (good)
 		err = map_file(rec, t, addr, call, fd, &st);
@@ -314,7 +325,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	else
 		map_snapshot(rec, t, addr, call);
 	if (fd >= 0)
-		close(fd);
+		slow_close(fd);
 	if (!err && !shared)
 		err = rec_written_mapped(rec, t, addr, page_up(call->args[1]), call->args[2]);
 	return err;
@@ -538,7 +549,7 @@ static bool same_ipc(const struct rec_task *t)
 	struct stat theirs, ours;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", t->tid);
-	return stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
+	return slow_stat(path, &theirs) == 0 && slow_stat("/proc/self/ns/ipc", &ours) == 0 &&
 	       theirs.st_ino == ours.st_ino;
 }
 

@@ -486,7 +486,8 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 		area_share(rec, t, addr, len, "a mapped file", "another process");
 		return;
 	}
-	watch_file(fd, st, writable);
+	if (!rec->serves)	/* each look would ask whoever serves it */
+		watch_file(fd, st, writable);
 	rec->outside_wait_ns = SOON_NS;		/* who shares it may map it a little later */
 	rec->outside_upto = 0;
 	look_for_strangers(rec, t, now_ns());

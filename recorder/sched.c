@@ -30,7 +30,7 @@ static bool others_running(struct recorder *rec, const struct rec_task *t)
 	return false;
 }
 
-static bool call_may_sleep(const struct rec_task *t)
+static bool call_may_sleep(const struct recorder *rec, const struct rec_task *t)
 {
 	if (t->call.notifies)
 		return true;
@@ -45,7 +45,8 @@ static bool call_may_sleep(const struct rec_task *t)
 	case SYS_exit_group:
 		return true;
 	default:
-		return !t->call.row || !t->call.known || t->call.row->wait != SYS_WAIT_NO;
+		return !t->call.row || !t->call.known || t->call.row->wait != SYS_WAIT_NO ||
+		       rec_serves_waits(rec, &t->call);
 	}
 }
 
@@ -222,7 +223,7 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 /* t has been resumed inside the kernel. */
 static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 {
-	bool may_sleep = call_may_sleep(t);
+	bool may_sleep = call_may_sleep(rec, t);
 	int status;
 
 	if (t->state != TASK_RUNNING || rec_pt_held(t))

@@ -16,6 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/slow.h"
+#include "recorder/away.h"
 #include "recorder/ptrace.h"
 
 enum { SCRATCH_MIN = 65536, PIECE = 8 << 20, SECTOR = 512 };
@@ -212,7 +214,7 @@ static size_t copy_home(struct rec_task *t, uint64_t addr, const void *bytes, si
 {
 	struct iovec local = { (void *)(uintptr_t)bytes, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
-	ssize_t n = process_vm_writev(t->tid, &local, 1, &remote, 1, 0);
+	ssize_t n = slow_vm_writev(t->tid, &local, 1, &remote, 1);
 
 	return n < 0 ? 0 : (size_t)n;
 }
@@ -239,7 +241,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait == SYS_WAIT_NO || call->notifies ||
+	if ((call->row->wait == SYS_WAIT_NO && !rec_serves_waits(rec, call)) || call->notifies ||
 	    !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
@@ -394,6 +396,7 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 		TRY(rec_written_before_move(rec, t, call->args[0], call->args[1], &again));
 	if (again)
 		return NULL;
+	rec_serves_look(rec, t, call);
 	hook = call->force_ret ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
@@ -418,6 +421,9 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
 	rec->entered = t;
+	/* its new program may have to be read while others run, as who waits in vfork() for it */
+	if (rec->serves && (call->nr == SYS_execve || call->nr == SYS_execveat))
+		rec_write_enter(rec);
 	return rec_resume(t, PTRACE_SYSCALL, 0);
 }
 

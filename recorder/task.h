@@ -52,6 +52,7 @@ struct rec_file {
 	uint32_t object;
 	bool live;		/* replay is told when it changes */
 	int fd;			/* to read it; -1: none is kept */
+	bool served;		/* by a recorded task, as it seems: serves.c */
 };
 
 /* A mapping of a file, or of memory that processes may share. */
@@ -359,6 +360,7 @@ struct recorder {
 	struct rec_task *current;	/* had the CPU last */
 	struct rec_task *turn;		/* whose stop is handled; NULL: none is */
 	unsigned in_event;		/* one is being written: nobody may run */
+	bool serves;			/* recorded tasks serve files: serves.c */
 	struct rec_task *goes_on;	/* in user mode, when what is handled is handled */
 	int goes_on_sig;		/* ... with this signal, or 0 */
 	struct rec_task *first;		/* its stop must be handled before anybody runs */

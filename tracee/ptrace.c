@@ -13,7 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/layout.h"
 #include "abi/page.h"
+#include "base/slow.h"
 #include "tracee/maps.h"
 
 _Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct),
@@ -104,6 +106,12 @@ struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len)
 	return NULL;
 }
 
+/* Never memory of a file. */
+static bool is_ours(uint64_t addr)
+{
+	return addr >= FIXED_PAGE && addr < FIXED_END;
+}
+
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len)
 {
 	size_t done = 0;
@@ -111,7 +119,8 @@ size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len)
 	while (done < len) {
 		struct iovec local = { (char *)buf + done, len - done };
 		struct iovec remote = { (void *)(uintptr_t)(addr + done), len - done };
-		ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+		ssize_t n = is_ours(addr) ? process_vm_readv(tid, &local, 1, &remote, 1, 0)
+					  : slow_vm_readv(tid, &local, 1, &remote, 1);
 
 		if (n <= 0)
 			break;
@@ -131,7 +140,7 @@ size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size
 		local[i] = (struct iovec){ buf[i], PAGE_BYTES };
 		remote[i] = (struct iovec){ (void *)(uintptr_t)addr[i], PAGE_BYTES };
 	}
-	got = process_vm_readv(tid, local, n, remote, n, 0);
+	got = slow_vm_readv(tid, local, n, remote, n);
 	return got < 0 ? 0 : (size_t)got / PAGE_BYTES;
 }
 
@@ -294,10 +303,17 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)buf, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
+	ssize_t n = !len || is_ours(addr) ? process_vm_writev(tid, &local, 1, &remote, 1, 0)
+					  : slow_vm_writev(tid, &local, 1, &remote, 1);
 	struct err *err;
+	char byte;
 
-	if (!len || process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)len ||
-	    poke(tid, addr, buf, len))
+	if (n == (ssize_t)len)
+		return NULL;
+	/* only who traces it may do the rest: pages of files have to be there by then */
+	for (uint64_t at = addr; slow_run && at < addr + len; at = page_down(at) + PAGE_BYTES)
+		tracee_read_some(tid, at, &byte, 1);
+	if (poke(tid, addr, buf, len))
 		return NULL;
 	err = mem_file_io(tid, addr, NULL, buf, len);
 	if (!err || err->code == ERR_GONE || !poke_all(tid, addr, buf, len))
