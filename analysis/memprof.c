@@ -61,7 +61,7 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	struct leaks_options o = options->session;
 	struct session s;
 	struct err *err;
-	uint64_t points = 0;
+	uint64_t points = 0, missed = 0;
 
 	o.outline = how;
 	o.at = options->until;
@@ -74,8 +74,10 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	/* a frame more shows where an instruction is marked in a function that is bound lazily */
 	out->fails = err && s.r && out->python &&
 		     (err->code == ERR_DIVERGED || replay_probe_outline_fails(s.r));
-	if (!err && out->python)
+	if (!err && out->python) {
 		points = replay_probe_points(s.r);
+		missed = replay_probe_missed(s.r);
+	}
 	session_close(&s);
 	*ret = err ? NULL : memlog_take(&s);
 	memlog_stop(&s);
@@ -84,6 +86,11 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 				  "Objects of Python that were allocated or freed on the way to a "
 				  "switch of threads are left out (switches: %" PRIu64 ").",
 				  points);
+	if (missed && *ret)
+		alloc_missing_add(*ret,
+				  "Calls of allocators that are left out, because a part of the "
+				  "recording did not run a second time as it should: %" PRIu64 ".",
+				  missed);
 	return err;
 }
 

@@ -169,12 +169,23 @@ static struct err *text(const struct memprof_cmd *c, const struct memprof_view *
 	return NULL;
 }
 
+/* Of all forms only the text ends with what is missing; a list, and files for others, cannot. */
+static bool says_missing(const struct memprof_cmd *c)
+{
+	bool other = c->report || c->leak_only || c->leaks || c->html || c->ljm || c->speedscope ||
+		     profile_out_any(&c->out);
+
+	return !c->json && !c->list && !other;
+}
+
 static struct err *output(const struct memprof_cmd *c, const struct memprof_view *v)
 {
 	bool there;
 
 	TRY(check_files(c, &there));
 	TRY(files(c, v));
+	if (v->l->missing && !says_missing(c))
+		log_warn("%s", v->l->missing);
 	if (there)
 		return NULL;
 	if (c->json)

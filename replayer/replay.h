@@ -412,6 +412,8 @@ void replay_probe_compare(struct replay *r, uint64_t addr, uint64_t fn);
 bool replay_probe_outline_fails(const struct replay *r);
 /* REPLAY_OUTLINE_BETWEEN: so many points inside computing code were come to. */
 uint64_t replay_probe_points(const struct replay *r);
+/* REPLAY_OUTLINE_ASIDE: so many calls are missing, of copies that went another way. */
+uint64_t replay_probe_missed(const struct replay *r);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
 /* From now on only count, and log nothing. */
 void replay_probes_quiet(struct replay *r);

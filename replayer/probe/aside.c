@@ -7,6 +7,12 @@
  * until it has made as many calls as the process, or comes to the system call or fault that the
  * stretch ends with, and is thrown away.
  *
+ * Where the stretch ends inside computing code, the copy may go on for ever behind its last call (a
+ * loop that waits for another thread), so its processor time is limited.  The limit is never what
+ * ends a copy that makes calls: it counts from the last of them, and how much time a call takes
+ * does not matter (a stack that was never seen costs a stop).  What a copy has not done all the
+ * same, because it went another way than the process, is counted and told.
+ *
  * While it runs it takes the place of the process in all tasks, so that whoever looks at memory
  * sees that of the moment.
  */
@@ -21,6 +27,7 @@
 #include "replayer/probe/probe.h"
 
 enum { MS = 1000000, SHARED_MOST = 4 << 20 };
+enum { ALARM = 50 * MS };
 
 struct rp_aside {
 	struct rp_snapshot *copy;
@@ -29,8 +36,14 @@ struct rp_aside {
 	unsigned returns;		/* places that calls return to, known then */
 };
 
-/* The copy that runs, and how much processor time it may take. */
-static struct { volatile pid_t pid; uint64_t from_ns, most_ns; } running;
+/* The copy that runs, and how much processor time it may take without a record of a probe. */
+static struct {
+	volatile pid_t pid;
+	uint64_t from_ns;
+	uint64_t most_ns, behind_ns;	/* while calls are still to come, and behind the last */
+	uint64_t until;			/* the clock behind the last */
+	uint64_t count, pos;		/* the ring, when we have last looked */
+} running;
 
 struct err *rp_aside_begin(struct replay *r, struct rp_task *t, struct rp_aside **ret)
 {
@@ -64,10 +77,37 @@ static void ring(void)
 		ptrace(PTRACE_INTERRUPT, running.pid, NULL, NULL);
 }
 
+/* Have all calls been made?  The copy stands anywhere, perhaps where it is writing a record. */
+static bool behind_last(struct rp_probes *p)
+{
+	const struct replay_hit *h, *end;
+	uint64_t clock;
+
+	rp_ring_sync(p);
+	clock = p->clock;
+	for (rp_ring_fresh(p, &h, &end); h < end; h = replay_hit_next(h))
+		clock += h->probe >= 0;
+	return clock >= running.until;
+}
+
 bool rp_aside_late(const struct replay *r)
 {
-	return probes_of(r)->outline.aside && running.pid &&
-	       proc_cpu_ns(running.pid) - running.from_ns > running.most_ns;
+	struct rp_probes *p = probes_of(r);
+	uint64_t count, pos, ns;
+
+	if (!p->outline.aside || !running.pid)
+		return false;
+	count = *rp_probe_word(p, PROBE_COUNT);
+	pos = *rp_probe_word(p, PROBE_POS);
+	ns = proc_cpu_ns(running.pid);
+	if (count != running.count || pos != running.pos) {
+		running.count = count;
+		running.pos = pos;
+		running.from_ns = ns;
+		return false;
+	}
+	ns -= running.from_ns;
+	return ns > running.behind_ns && (ns > running.most_ns || behind_last(p));
 }
 
 /* To where the process has got, or as far as it goes. */
@@ -90,6 +130,21 @@ static void run_copy(struct replay *r, struct rp_task *t)
 	}
 }
 
+/*
+ * Processor time between two records.  The process has taken ns for all of the stretch; the copy
+ * runs with cold caches, each page that it writes is copied, and others have the processor, too.
+ */
+static void limit(struct rp_task *t, const struct trace_event *ev, uint64_t ns)
+{
+	running.from_ns = proc_cpu_ns(t->real);
+	running.most_ns = 20 * ns + 2000 * MS;
+	/* all other stretches end where a copy cannot go on */
+	running.behind_ns = ev->place == TRACE_AT_STATE ? 4 * ns + 250 * MS : running.most_ns;
+	running.count = running.pos = 0;
+	running.pid = t->real;
+	rp_alarm(ring, ALARM, ALARM);
+}
+
 /* As all calls are told that the process has made. */
 static struct err *run_aside(struct replay *r, struct rp_task *t, const struct rp_aside *a,
 			     uint64_t calls, uint64_t ns)
@@ -101,11 +156,9 @@ static struct err *run_aside(struct replay *r, struct rp_task *t, const struct r
 	rp_outline_set(p, true);
 	p->outline.aside = true;
 	rp_ring_sync(p);
-	until = rp_probe_until(r, p->clock + calls);
-	running.from_ns = proc_cpu_ns(t->real);
-	running.most_ns = 4 * ns + 50 * MS;
-	running.pid = t->real;
-	rp_alarm(ring, 50 * MS, 50 * MS);
+	running.until = p->clock + calls;
+	until = rp_probe_until(r, running.until);
+	limit(t, &r->ev, ns);
 	err = rp_probe_returns(r, t, a->returns);
 	if (!err)
 		run_copy(r, t);
@@ -113,6 +166,11 @@ static struct err *run_aside(struct replay *r, struct rp_task *t, const struct r
 	rp_alarm(ring, 0, 0);
 	rp_probe_drain(r, t);
 	rp_ring_sync(p);
+	if (p->clock < running.until) {
+		p->outline.missed += running.until - p->clock;
+		log_debug("event %" PRIu64 ": aside: %" PRIu64 " of %" PRIu64 " calls not made",
+			  r->ev.n, running.until - p->clock, calls);
+	}
 	rp_probe_until(r, until);
 	p->outline.aside = false;
 	rp_outline_set(p, false);

@@ -105,3 +105,5 @@ void replay_probe_compare(struct replay *r, uint64_t addr, uint64_t fn)
 bool replay_probe_outline_fails(const struct replay *r) { return probes_of(r)->outline.fails; }
 
 uint64_t replay_probe_points(const struct replay *r) { return probes_of(r)->outline.points; }
+
+uint64_t replay_probe_missed(const struct replay *r) { return probes_of(r)->outline.missed; }

@@ -349,13 +349,21 @@ uint64_t rp_probe_until(struct replay *r, uint64_t clock)
 	return before;
 }
 
+void rp_ring_fresh(const struct rp_probes *p, const struct replay_hit **from,
+		   const struct replay_hit **to)
+{
+	const char *start = (char *)rp_probe_word(p, PROBE_RING_END) + (int64_t)ring_start(p);
+
+	*from = (const void *)start;
+	*to = (const void *)(start + (*rp_probe_word(p, PROBE_POS) - ring_start(p)));
+}
+
 void rp_probe_drain(struct replay *r, const struct rp_task *t)
 {
 	struct rp_probes *p = probes_of(r);
-	const char *start = (char *)word(r, PROBE_RING_END) + (int64_t)ring_start(p);
-	const struct replay_hit *from = (const void *)start,
-				*to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
+	const struct replay_hit *from, *to;
 
+	rp_ring_fresh(p, &from, &to);
 	if (p->quiet) {
 		p->clock = p->bound = p->clock + *word(r, PROBE_COUNT) - p->count_was;
 		rp_probe_set_count(r);

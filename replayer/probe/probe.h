@@ -135,6 +135,7 @@ struct rp_outline {
 	bool aside;		/* the copy runs */
 	uint64_t entries, hits;	/* counted while mute */
 	uint64_t mappings;	/* the same: changes of what is mapped, inside the stretch */
+	uint64_t missed;	/* calls that no copy has made */
 };
 
 struct rp_probes {
@@ -224,6 +225,9 @@ void rp_probe_follow(struct replay *r, int pid);
 struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
 /* What the ring holds to the analysis. */
 void rp_probe_drain(struct replay *r, const struct rp_task *t);
+/* Whole records that the ring has, and nobody has been handed yet: [*from, *to). */
+void rp_ring_fresh(const struct rp_probes *p, const struct replay_hit **from,
+		   const struct replay_hit **to);
 /* The ring's count, so that the run stops where rp_probe_until() has said. */
 void rp_probe_set_count(struct replay *r);
 /*
