@@ -173,7 +173,7 @@ struct session {
 	/* a function of --alloc whose argument is no size, and what it was; NULL = all well */
 	const struct fn *no_size;
 	uint64_t no_size_is;
-	uint64_t outlined;	/* the allocator of CPython that is not inlined any more */
+	uint64_t outlined;	/* CPython's allocator of objects; 0: there is no CPython */
 	bool looked;		/* the first run is over: what the loader mapped is known */
 	uint64_t end_clock, end_event;
 	char *maps;		/* text of /proc/PID/maps, at an event */

@@ -85,31 +85,54 @@ static bool is_loader(const struct session *s, uint64_t start)
 	return false;
 }
 
+/* The variables of modules in there; how many are in range, of those in r. */
+enum { RANGES = 1024 };
+static size_t variables_in(struct session *s, uint64_t start, uint64_t end,
+			   struct symbols_range *r)
+{
+	size_t n = symbols_data_ranges(s->sym, r, RANGES), in = 0;
+
+	for (size_t i = 0; i < n && i < RANGES; i++) {
+		if (r[i].start < end && r[i].end > start)
+			r[in++] = r[i];
+	}
+	return in;
+}
+
 /* Only the variables: allocators (musl) use what is left of the pages. */
 static void add_global(struct session *s, struct memory *m, const struct area *whole)
 {
-	enum { MAX = 1024 };
-	static struct symbols_range r[MAX];
-	size_t n = symbols_data_ranges(s->sym, r, MAX);
+	static struct symbols_range r[RANGES];
+	size_t n = variables_in(s, whole->start, whole->end, r);
 	uint64_t done = whole->start;
-	bool any = false;
 
-	for (size_t i = 0; i < n && i < MAX; i++) {
+	if (!n) {
+		area_add(m, whole);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
 		struct area a = *whole;
 
-		if (r[i].start >= a.end || r[i].end <= a.start)
-			continue;
 		a.start = r[i].start > a.start ? r[i].start : a.start;
 		a.end = r[i].end < a.end ? r[i].end : a.end;
 		area_add(m, &a);
 		area_add(m, &(struct area){ .start = done, .end = a.start, .kind = AREA_HEAP });
 		done = a.end;
-		any = true;
 	}
-	if (!any)
-		area_add(m, whole);
-	else
-		area_add(m, &(struct area){ .start = done, .end = whole->end, .kind = AREA_HEAP });
+	area_add(m, &(struct area){ .start = done, .end = whole->end, .kind = AREA_HEAP });
+	add_tls(m, done, whole->end, whole);
+}
+
+/*
+ * Memory without a file, right behind a file's: variables that begin with zero are there (.bss),
+ * and the kernel makes it one mapping with whatever came to lie behind them.  But it may as well be
+ * memory that somebody has mapped, which only happens to touch a library.
+ */
+static bool has_variables(struct session *s, uint64_t start, uint64_t end)
+{
+	static struct symbols_range r[RANGES];
+
+	return variables_in(s, start, end, r) != 0;
 }
 
 /* One line of maps. */
@@ -131,7 +154,7 @@ static void classify(struct session *s, struct memory *m, uint64_t start, uint64
 			classify(s, m, a.end, end, file, shared, file_end);
 		return;
 	}
-	if (file || shared || start == *file_end) {	/* .bss comes right behind */
+	if (file || shared || (start == *file_end && has_variables(s, start, end))) {
 		a.kind = AREA_GLOBAL;
 		*file_end = 0;
 		add_global(s, m, &a);

@@ -162,7 +162,8 @@ static bool in_loader(struct session *s, uint64_t pc)
 
 /*
  * Memory that a library with an allocator maps is its own business; in a program that has one built
- * in, names tell.
+ * in, names tell.  So they do in libpython: CPython 3.13 has mimalloc in it, and maps the arenas of
+ * its objects without that.
  */
 static bool in_allocator(struct session *s, uint64_t ret)
 {
@@ -185,7 +186,10 @@ static bool in_allocator(struct session *s, uint64_t ret)
 				return true;
 		}
 	}
-	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
+	if (!m || !strstr(symbols_module_name(m), ".so") ||
+	    (s->outlined && symbols_module_at(s->sym, s->outlined, &bias) == m))
+		return false;
+	for (unsigned i = 0; i < s->fns; i++) {
 		if (s->fn[i].kind == FN_MALLOC &&
 		    symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
 			return true;

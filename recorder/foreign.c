@@ -84,34 +84,45 @@ static bool may_trace_closed(const struct stat *st)
 	return capable && (all_ids || (st->st_uid != OVERFLOW_ID && st->st_gid != OVERFLOW_ID));
 }
 
-bool recorder_is_closed(const char *path)
+struct closed_question { const char *path; bool yes; };
+
+static void ask_closed(void *ctx)
 {
+	struct closed_question *q = ctx;
 	struct stat st;
 
-	return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 && errno == EACCES &&
-	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 && stat(path, &st) == 0 &&
-	       S_ISREG(st.st_mode) && !may_trace_closed(&st);
+	q->yes = faccessat(AT_FDCWD, q->path, R_OK, AT_EACCESS) < 0 && errno == EACCES &&
+		 faccessat(AT_FDCWD, q->path, X_OK, AT_EACCESS) == 0 && stat(q->path, &st) == 0 &&
+		 S_ISREG(st.st_mode) && !may_trace_closed(&st);
+}
+
+bool recorder_is_closed(const char *path)
+{
+	struct closed_question q = { .path = path };
+
+	slow_do(ask_closed, &q);
+	return q.yes;
 }
 
 /* The loader that a program names, as the name of a file. */
 static bool loader(const char *path, char ret[PATH_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = slow_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	Elf64_Ehdr elf;
 	Elf64_Phdr ph = { 0 };
 	ssize_t n = -1;
 
 	if (fd < 0)
 		return false;
-	if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
+	if (slow_pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
 		elf.e_phnum = 0;
 	for (unsigned i = 0; i < elf.e_phnum && ph.p_type != PT_INTERP; i++) {
-		if (pread(fd, &ph, sizeof(ph), (off_t)(elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
+		if (slow_pread(fd, &ph, sizeof(ph), (off_t)(elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
 			break;
 	}
 	if (ph.p_type == PT_INTERP && ph.p_filesz < PATH_MAX - 64)
-		n = pread(fd, ret, ph.p_filesz, (off_t)ph.p_offset);
-	close(fd);
+		n = slow_pread(fd, ret, ph.p_filesz, (off_t)ph.p_offset);
+	slow_close(fd);
 	ret[n > 0 ? n : 0] = '\0';
 	return n > 0;
 }

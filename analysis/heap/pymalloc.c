@@ -107,6 +107,14 @@ static bool free_blocks(const unsigned char *pool, uint64_t addr, uint32_t size,
 	return true;
 }
 
+/* One whose allocation was followed is known without us. */
+static bool is_known(const struct recording *r, uint64_t addr)
+{
+	size_t node = graph_find(&r->j.g, addr);
+
+	return node != SIZE_MAX && r->j.g.node[node].addr == addr && r->j.g.node[node].size < POOL;
+}
+
 static bool pool_walk(struct recording *r, struct names *names, uint64_t addr,
 		      const unsigned char *pool)
 {
@@ -121,7 +129,7 @@ static bool pool_walk(struct recording *r, struct names *names, uint64_t addr,
 	if (!free_blocks(pool, addr, size, next, is_free, &freed) || given - freed != used)
 		return false;
 	for (uint32_t i = 0, at = HEAD; i < given; i++, at += size)
-		if (!is_free[i])
+		if (!is_free[i] && !is_known(r, addr + at))
 			small_add(r, addr + at, size,
 				  block_name(r, names, addr + at, pool + at, size));
 	return true;
@@ -141,13 +149,6 @@ static bool arena_walk(struct recording *r, struct names *names, uint64_t start,
 	return any;
 }
 
-static bool holds_blocks(const struct recording *r, size_t node)
-{
-	const struct node *n = &r->j.g.node[node];
-
-	return node + 1 < r->j.g.n && n[1].addr < n->addr + n->size;
-}
-
 void pymalloc_find(struct recording *r)
 {
 	struct names *names = NULL;
@@ -161,8 +162,7 @@ void pymalloc_find(struct recording *r)
 	for (size_t i = 0; i < r->j.g.n; i++) {
 		const struct node *n = &r->j.g.node[i];
 
-		if (n->size != ARENA || !r->j.s.h.block[n->block].mmap || holds_blocks(r, i) ||
-		    !guest_has_python(r))
+		if (n->size != ARENA || !r->j.s.h.block[n->block].mmap || !guest_has_python(r))
 			continue;
 		names = names ? names : must(calloc(1, sizeof(*names)));
 		bytes = bytes ? bytes : must(malloc(ARENA));
