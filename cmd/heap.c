@@ -83,7 +83,8 @@ struct err *heap_diff_between(const struct heap_cmd *c, struct heap_store *st)
 
 struct err *heap_guest_value(struct heap_view *v, const char *text, struct heap_value **ret)
 {
-	const char *colon = strchr(text, ':');
+	struct heap_store *st = heap_view_store(v);
+	const char *colon = strchr(text, ':'), *why = "";
 	char language[8];
 
 	*ret = NULL;
@@ -92,9 +93,13 @@ struct err *heap_guest_value(struct heap_view *v, const char *text, struct heap_
 		return NULL;
 	snprintf(language, sizeof(language), "%.*s", (int)(colon - text), text);
 	*ret = heap_value_guest(v, language, 0, colon + 1);
-	return *ret ? NULL
-		    : err_new(ERR_USAGE, "%s: no frame of %s has such a variable at event %" PRIu64,
-			      text, language, heap_view_store(v)->now);
+	if (*ret)
+		return NULL;
+	if (st->ops->unknown && st->ops->unknown(st))
+		why = ": a virtual machine runs there whose build is not known (CPython 3.11 to "
+		      "3.13, LuaJIT with GC64, Lua 5.3 and 5.4 are)";
+	return err_new(ERR_USAGE, "%s: no frame of %s has such a variable at event %" PRIu64 "%s",
+		       text, language, st->now, why);
 }
 
 static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, const char *text,

@@ -45,17 +45,22 @@ static bool find_in(struct guests *g, const struct code *c, const char *name, un
 	return false;
 }
 
+/* Py_Version came with 3.11; what has none is older, and its layout is not known. */
 static bool examine(struct guests *g, struct code *c)
 {
-	struct symbols_found eval, cold, runtime, version;
+	struct symbols_found eval, cold, runtime = { 0 }, version;
 	struct py_code *py;
-	uint64_t hex;
+	uint64_t hex = 0;
 
-	if (!find_in(g, c, "_PyEval_EvalFrameDefault", SYMBOLS_FUNC, &eval) || !eval.size ||
-	    !find_in(g, c, "_PyRuntime", SYMBOLS_OBJECT, &runtime) ||
-	    !find_in(g, c, "Py_Version", SYMBOLS_OBJECT, &version) ||
-	    !mem_u64(g, version.addr, &hex) || hex >> 24 != 3)
+	if (!find_in(g, c, "_PyEval_EvalFrameDefault", SYMBOLS_FUNC, &eval) || !eval.size)
 		return false;
+	if (find_in(g, c, "Py_Version", SYMBOLS_OBJECT, &version)) {
+		if (!find_in(g, c, "_PyRuntime", SYMBOLS_OBJECT, &runtime) ||
+		    !mem_u64(g, version.addr, &hex) || hex >> 24 != 3)
+			return false;
+	} else if (!find_in(g, c, "Py_GetVersion", SYMBOLS_FUNC, &version)) {
+		return false;
+	}
 	py = calloc(1, sizeof(*py));
 	if (!py)
 		return false;

@@ -38,14 +38,21 @@ static void find_machines(struct recording *r)
 
 		symbols_regs_from(&r->j.m.regs[i], &regs);
 		guests_unwind(r->guests, &regs, &st);
+		r->guests_unknown |= st.why == GUESTS_LAYOUT || st.why == GUESTS_GC32;
 	}
+}
+
+bool guest_is_unknown(struct recording *r)
+{
+	find_machines(r);
+	return r->guests_unknown;
 }
 
 void guest_leave(struct recording *r)
 {
 	guests_destroy(r->guests);
 	r->guests = NULL;
-	r->guests_tried = false;
+	r->guests_tried = r->guests_unknown = false;
 }
 
 static const struct guests_vm *machine_of(struct recording *r, const char *language)

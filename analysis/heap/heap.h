@@ -104,6 +104,11 @@ struct heap_store_ops {
 	 * NULL: the store cannot say.
 	 */
 	const char *(*object)(struct heap_store *st, uint64_t addr);
+	/*
+	 * Does a virtual machine run whose frames and objects are not known, as its build is not?
+	 * NULL: there is none.
+	 */
+	bool (*unknown)(struct heap_store *st);
 };
 struct heap_store {
 	const struct heap_store_ops *ops;

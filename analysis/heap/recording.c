@@ -482,6 +482,11 @@ static void recording_fields(struct heap_store *st, const char *language, uint64
 		guest_fields(r, language, addr, fn, ctx);
 }
 
+static bool recording_unknown(struct heap_store *st)
+{
+	return guest_is_unknown(recording_of(st));
+}
+
 static const char *recording_object(struct heap_store *st, uint64_t addr)
 {
 	return guest_python_name(recording_of(st), addr);
@@ -492,7 +497,8 @@ static const struct heap_store_ops ops = { recording_destroy, recording_go,    r
 					   recording_references,
 					   recording_guest,
 					   recording_fields,
-					   recording_object };
+					   recording_object,
+					   recording_unknown };
 
 struct err *recording_only(const struct heap_store *st, const char *what)
 {

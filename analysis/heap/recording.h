@@ -22,6 +22,7 @@ struct recording {
 	const struct symbols_type **type;
 	struct guests *guests;	/* machines at this moment; NULL = none yet */
 	bool guests_tried;
+	bool guests_unknown;	/* one runs whose build is not known */
 	/* pymalloc.c: what lies in arenas of Python, by address; which nodes are such arenas */
 	struct small { uint64_t addr; uint32_t size; const char *name; } *small;
 	size_t smalls, smalls_room;
@@ -57,6 +58,8 @@ const char *guest_text(struct recording *r, uint64_t addr, const char *language)
 /* object: where it is; 0 = unknown */
 const char *guest_named(struct recording *r, const char *language, const char *name,
 			uint64_t *object);
+/* Does one run whose frames cannot be read, since its build is not known? */
+bool guest_is_unknown(struct recording *r);
 void guest_fields(struct recording *r, const char *language, uint64_t addr, heap_field_fn *fn,
 		  void *ctx);
 /* "Lua table", "Python dict", of a block that a machine of this name has allocated; NULL = unknown */
