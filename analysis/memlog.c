@@ -355,6 +355,23 @@ static void key_fill(const struct guests_stack *st, const struct regs *regs, str
 					    .want = c->want };
 }
 
+/*
+ * Native code without unwind information (musl), or on a stack that the program has made: nothing
+ * is known of a language there, and most often there is none.
+ */
+static void count_incomplete(struct alloc_log *l, const struct guests_stack *st)
+{
+	bool native = !st->vm && (st->why == GUESTS_HOST || st->why == GUESTS_GUESSED ||
+				  st->why == GUESTS_DEEP);
+
+	if (guests_is_complete(st->why) || st->why == GUESTS_STARTING)
+		return;
+	if (native)
+		l->cut++;
+	else
+		l->lost++;
+}
+
 bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
 		   struct replay_key *key)
 {
@@ -373,7 +390,7 @@ bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct u
 	m->tid = tid;
 	symbols_regs_from(regs, &sr);
 	guests_unwind(m->guests, &sr, &st);
-	m->l->lost += !guests_is_complete(st.why) && st.why != GUESTS_STARTING;
+	count_incomplete(m->l, &st);
 	if (!st.vm || !st.guest_frames || !st.chain.root)
 		return false;
 	m->lua54 |= st.vm->language == GUESTS_LUA && strstr(st.vm->name, "5.4");

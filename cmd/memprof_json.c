@@ -246,6 +246,7 @@ struct json_t *memprof_json(const struct memprof_view *v)
 		json_object_set_new(o, "sites_left_out", json_count(t.n - json_array_size(sites)));
 	json_object_set_new(o, "curve", json_curve(v, &t));
 	json_object_set_new(o, "incomplete_stacks", json_count(v->l->lost));
+	json_object_set_new(o, "incomplete_native_stacks", json_count(v->l->cut));
 	if (v->l->missing)
 		json_object_set_new(o, "missing", json_text(v->l->missing, strlen(v->l->missing)));
 	alloc_totals_free(&t);

@@ -220,6 +220,10 @@ void memprof_text(const struct memprof_view *v)
 	if (v->l->lost)
 		printf("%" PRIu64 " stack%s of the language could not be had.\n", v->l->lost,
 		       v->l->lost == 1 ? "" : "s");
+	if (v->l->cut)
+		printf("%" PRIu64 " native stack%s not go back to the first function of the "
+		       "thread: callers further out are not told.\n",
+		       v->l->cut, v->l->cut == 1 ? " does" : "s do");
 	alloc_totals_free(&t);
 }
 

@@ -85,7 +85,8 @@ struct alloc_log {
 	char *maps;		/* text of /proc/PID/maps; may be NULL */
 	uint64_t end_event;	/* where the recording was looked at last */
 	int pid;
-	uint64_t lost;		/* guest stacks that could not be had */
+	uint64_t lost;		/* stacks of a language that could not be had, or not whole */
+	uint64_t cut;		/* others that do not go back to the first frame of their thread */
 	/* sentences: which allocations are not in the log, and why; NULL = all are */
 	char *missing;
 	struct alloc_symbol *symbol;	/* of guests, in order */
