@@ -7,9 +7,10 @@
  * is a deterministic function of its state, so replay comes through this very state;
  * replayer/landmark/search.c looks for it inside the process.
  *
- * For that search the point must be one where a jump can be put (tracee/pun.h): nearly all are.
- * Not in the middle of a repeated string instruction, which has one address for all of its turns:
- * the task goes on to its end.
+ * For that search the point should be one where a jump can be put (tracee/pun.h): nearly all are.
+ * Where a loop has no such place, any of its instructions will do, and replay looks for the point
+ * in another way.  Not in the middle of a repeated string instruction, which has one address for
+ * all of its turns: the task goes on to its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,11 @@
 #include "tracee/pun.h"
 #include "x86/bytes.h"
 
-enum { STEPS_MAX = 12, TRAP_FLAG = 0x100 };
+/*
+ * So many steps to a place where nothing branches into the jump; then to one where the jump fits;
+ * then to any.
+ */
+enum { STEPS_QUIET = 11, STEPS_FITS = 23, STEPS_MAX = 27, TRAP_FLAG = 0x100 };
 
 /* ---- the place ------------------------------------------------------------------------------ */
 
@@ -37,7 +42,8 @@ enum place {
 	PLACE_STEP,	/* may be stepped over */
 	PLACE_EVENT,	/* this instruction is an event of its own */
 	PLACE_REP,	/* repeats: one address, many states */
-	PLACE_ODD,	/* shows the trap flag, or traps */
+	PLACE_FLAGS,	/* shows the trap flag */
+	PLACE_TRAP,	/* traps */
 };
 
 static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
@@ -56,7 +62,9 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 	if (x86_repeats(code, &prefixes))
 		return PLACE_REP;
 	opcode = code[prefixes.n];
-	return opcode == 0x9c || opcode == 0xcc || opcode == 0xcd ? PLACE_ODD : PLACE_STEP;
+	if (opcode == 0xcc || opcode == 0xcd)
+		return PLACE_TRAP;
+	return opcode == 0x9c ? PLACE_FLAGS : PLACE_STEP;
 }
 
 /* Has it come to what its tracer watches? */
@@ -293,18 +301,54 @@ static bool can_fetch(const struct tracee_maps *maps, uint64_t addr)
 	return m && (m->prot & PROT_EXEC);
 }
 
-/* *good is false when there is no place near that replay can patch. */
+/* Where the steps to a good place have come to. */
+struct walk {
+	uint64_t start, first;		/* the first place; the first where the jump fits */
+	bool stay;			/* no step can be made here */
+	unsigned steps;			/* made so far */
+};
+
+/* Is the point to be named here, at regs->rip?  *end: no step is made from here. */
+static bool is_good_place(struct rec_task *t, const struct tracee_maps *maps, uint64_t rip,
+			  enum place place, struct walk *w, bool *end)
+{
+	struct pun pun;
+	bool fits = place != PLACE_REP && pun_decode(t->tid, rip, &pun);
+	/* replay finds it without a jump, too */
+	bool any = place == PLACE_STEP || place == PLACE_FLAGS;
+
+	*end = true;
+	if (place != PLACE_REP && pun.insn[0].len && !can_fetch(maps, rip + pun.insn[0].len - 1))
+		return false;
+	if (w->stay || place == PLACE_TRAP || place == PLACE_FLAGS)
+		return fits || any;
+	if (fits && (w->steps >= STEPS_QUIET || rip == w->first || pun_quiet(t->tid, &pun)))
+		return true;
+	/* once round, and it fits nowhere in this loop */
+	if (any && (w->steps >= STEPS_FITS || (!w->first && rip == w->start)))
+		return true;
+	*end = false;
+	if (fits && !w->first)
+		w->first = rip;
+	if (!w->start)
+		w->start = rip;
+	return false;
+}
+
+/*
+ * *good is false where an event of its own comes next, or a string instruction has not come to its
+ * end.
+ */
 static struct err *to_good_place(struct recorder *rec, struct rec_task *t,
 				 const struct tracee_maps *maps, struct regs *regs, bool *good,
 				 bool *met)
 {
-	bool blocked = rec_trap_blocked(t), hit;
-	uint64_t first = 0;
-	struct pun pun;
+	struct walk w = { .stay = rec_trap_blocked(t) };
+	bool hit, end;
 	unsigned len;
 
 	*good = *met = false;
-	for (unsigned i = 0; i < STEPS_MAX && !*met; i++) {
+	for (; w.steps < STEPS_MAX && !*met; w.steps++) {
 		enum place place;
 
 		TRY(tracee_regs_get(t->tid, regs));
@@ -312,32 +356,20 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t,
 					!can_fetch(maps, regs->rip)
 				? PLACE_EVENT
 				: place_of(t->tid, regs->rip, &len);
-		if (place == PLACE_EVENT) {
-			*good = false;
+		if (place == PLACE_EVENT)
 			return NULL;
-		}
-		*good = place != PLACE_REP && pun_decode(t->tid, regs->rip, &pun);
-		if (*good && !can_fetch(maps, regs->rip + pun.insn[0].len - 1)) {
-			*good = false;
+		*good = is_good_place(t, maps, regs->rip, place, &w, &end);
+		if (end)
 			return NULL;
-		}
-		if (blocked || place == PLACE_ODD ||
-		    (*good &&
-		     (i == STEPS_MAX - 1 || regs->rip == first || pun_quiet(t->tid, &pun))))
-			return NULL;
-		if (*good && !first)
-			/* back there again: there is nothing better in this loop */
-			first = regs->rip;
 		if (place == PLACE_REP)
 			TRY(run_to(rec, t, regs->rip + len, UINT64_MAX / 2, &hit, met));
 		else
 			TRY(go_on(rec, t, PTRACE_SINGLESTEP, met));
 		if (*met && waits_already(t)) {
 			*met = false;
-			first = 0;	/* it has not moved */
+			w.first = w.start = 0;	/* it has not moved */
 		}
 	}
-	*good = false;
 	return NULL;
 }
 

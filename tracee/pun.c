@@ -41,6 +41,56 @@ static bool decode_one(csh handle, const cs_insn *insn, struct pun *p)
 	return true;
 }
 
+/* Control does not go on behind it. */
+static bool ends(const struct x86_instr *i)
+{
+	return i->form == X86_JMP || i->form == X86_JMP_TO || i->form == X86_RET;
+}
+
+/*
+ * Does the jump reach into the next page behind the instruction that ends the code?  That page may
+ * be anything: not mapped, or data.
+ */
+static bool leaves_page(const struct pun *p)
+{
+	return p->len < X86_JUMP &&
+	       page_down(p->addr + p->len - 1) != page_down(p->addr + X86_JUMP - 1);
+}
+
+/* Behind the end of the code a byte that is no movable instruction. */
+static void byte_stays(struct pun *p)
+{
+	p->insn[p->n++] = (struct x86_instr){ .at = (uint8_t)p->len, .len = 1, .form = X86_STAYS };
+	p->len++;
+}
+
+/* The instructions that a jump at p->addr covers; code[0..room) is what is there. */
+static bool decode_all(csh handle, cs_insn *insn, struct pun *p, const uint8_t *code, size_t room)
+{
+	bool behind = false;
+
+	while (p->len < X86_JUMP) {
+		const uint8_t *from = code + p->len;
+		uint64_t at = p->addr + p->len;
+		size_t left = room > p->len ? room - p->len : 0;
+
+		if (p->n == PUN_INSNS || !left)
+			return false;
+		if (cs_disasm_iter(handle, &from, &left, &at, insn) && decode_one(handle, insn, p)) {
+			if (ends(&p->insn[p->n - 1]) && !behind) {
+				behind = true;
+				if (leaves_page(p))
+					return false;
+			}
+		} else if (behind) {
+			byte_stays(p);
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* CF PF AF ZF SF OF */
 enum { FLAG_CF = 1, FLAGS_ALL = 63 };
 
@@ -148,22 +198,17 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 	uint8_t code[PUN_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
 	csh handle = decoder();
-	const uint8_t *p = code;
-	uint64_t at = addr;
-	cs_insn *insn;
-	bool good = handle != 0;
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	bool good;
 
 	*ret = (struct pun){ .addr = addr };
-	insn = good ? cs_malloc(handle) : NULL;
-	while (good && insn && ret->len < X86_JUMP)
-		good = ret->n < PUN_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
-		       decode_one(handle, insn, ret);
+	good = insn && decode_all(handle, insn, ret, code, room);
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->bytes, code, PUN_MAX);
 	if (good)
 		ret->flags_dead = pun_flags_dead(tid, addr);
-	return good && insn;
+	return good;
 }
 
 int pun_insn_at(const struct pun *p, uint64_t at)
@@ -185,8 +230,7 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 		return true;
 	/* what follows a jump is jumped to from somewhere */
 	for (unsigned i = 0; i + 1 < p->n; i++) {
-		if (p->insn[i].form == X86_JMP || p->insn[i].form == X86_RET ||
-		    p->insn[i].form == X86_JMP_TO)
+		if (ends(&p->insn[i]))
 			return false;
 	}
 	n = tracee_read_some(tid, from, code, 2 * NEAR);
@@ -245,10 +289,12 @@ static bool move_all(struct pun *p, struct x86_code *c)
 			near = pun_insn_at(p, target);
 		}
 		/* a branch to another of the moved ones: not by way of what traps now */
-		if (near > 0)
+		if (near > 0 && p->insn[near].form != X86_STAYS)
 			target = c->at + p->out[near];
 		p->out[i] = (uint8_t)c->len;
-		if (!x86_move(c, insn, bytes, from, target))
+		if (insn->form == X86_STAYS)
+			X86_PUT(c, 0xcc);	/* nobody comes here */
+		else if (!x86_move(c, insn, bytes, from, target))
 			return false;
 	}
 	return true;

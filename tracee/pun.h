@@ -9,6 +9,10 @@
  *
  *	before  48 83 c0 01 | 75 fa          add $1,%rax ; jne
  *	after   e9 .. .. .. | cc fa          jmp stub; the stub lies so that the fifth byte is 0xcc
+ *
+ * What lies behind an unconditional jump or a return need not be code at all.  Each byte there that
+ * is no instruction that can be moved counts as an instruction of its own, X86_STAYS, that has no
+ * moved copy: whoever comes in there needs the original, without the jump.
  */
 #ifndef TRACEE_PUN_H
 #define TRACEE_PUN_H
@@ -49,7 +53,7 @@ bool pun_quiet(pid_t tid, const struct pun *p);
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len);
 /* Appends the displaced instructions to c, with a jump back behind them.  False: too far. */
 bool pun_relocate(struct pun *p, struct x86_code *c);
-/* Which displaced instruction starts at `at`?  -1: none does. */
+/* Which displaced instruction starts at `at`?  -1: none does.  It may be an X86_STAYS. */
 int pun_insn_at(const struct pun *p, uint64_t at);
 /* Bytes that trap wherever they are met in user mode: index 0 to n-1; 0 behind the last. */
 uint8_t pun_trap_byte(unsigned i);

@@ -43,9 +43,28 @@ static bool redirected(struct landmark *l, int sig)
 	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + X86_JUMP)
 		return false;
 	i = pun_insn_at(&l->stub.pun, rip);
-	if (i < 0)
+	if (i < 0 || l->stub.pun.insn[i].form == X86_STAYS)
 		return false;
 	l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
+	l->t->dirty = true;
+	return true;
+}
+
+/*
+ * A jump of the program's to bytes that ours has covered and that have no moved copy (pun.h): the
+ * task is to go on in the original.
+ */
+static bool into_unmoved(struct landmark *l, int sig)
+{
+	uint64_t rip = l->t->regs.rip - (sig == SIGTRAP);
+	int i;
+
+	if (!l->patched || (sig != SIGTRAP && sig != SIGSEGV && sig != SIGILL))
+		return false;
+	i = pun_insn_at(&l->stub.pun, rip);
+	if (i <= 0 || l->stub.pun.insn[i].form != X86_STAYS)
+		return false;
+	l->t->regs.rip = rip;
 	l->t->dirty = true;
 	return true;
 }
@@ -117,7 +136,7 @@ void landmark_into_stub(struct landmark *l)
 {
 	int i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
 
-	if (i > 0)
+	if (i > 0 && l->stub.pun.insn[i].form != X86_STAYS)
 		l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
 }
 
@@ -333,6 +352,8 @@ struct err *landmark_run_to_trap(struct landmark *l, int request)
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
+		if (into_unmoved(l, info.si_signo))
+			return &landmark_costly;
 		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
 			TRY(trapped(l, &info, request, &over, &end));
 			if (over || end)

@@ -175,10 +175,20 @@ static struct err *run_untested(struct landmark *l, uint64_t ns)
 	return err ? err : &landmark_late;
 }
 
+/* A stop at each pass. */
+static struct err *search_stops(struct landmark *l, bool *found)
+{
+	if (rp_watched(l->r) || !debug_registers_work())
+		return search_int3(l, found);
+	return search_debug_register(l, found);
+}
+
 /* The jump is, or may be, in the code; the task is not at the point. */
 static struct err *search_in_copies(struct landmark *l, bool *found)
 {
 	TRY(landmark_unpatch(l));
+	if (!landmark_copies_possible(l))
+		return search_stops(l, found);
 	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n,
 		  l->stops);
 	l->no_copies = true;
@@ -186,9 +196,7 @@ static struct err *search_in_copies(struct landmark *l, bool *found)
 		landmark_budget(l, l->untested_ns ? l->budget_ns + 100 * MS
 						  : 4 * l->budget_ns + 1000 * MS);
 	TRY(landmark_search_copies(l, found));
-	if (*found)
-		return NULL;
-	return debug_registers_work() ? search_debug_register(l, found) : search_int3(l, found);
+	return *found ? NULL : search_stops(l, found);
 }
 
 static struct err *search(struct landmark *l, enum how how)
@@ -215,8 +223,7 @@ static struct err *search(struct landmark *l, enum how how)
 	else if (how != BY_DEBUG_REGISTER && landmark_copies_possible(l))
 		err = &landmark_costly;
 	else
-		err = rp_watched(l->r) || !debug_registers_work() ? search_int3(l, &found)
-								: search_debug_register(l, &found);
+		err = search_stops(l, &found);
 	if (err == &landmark_costly)
 		err = search_in_copies(l, &found);
 	/* a debugger's breakpoint: the search begins anew when it goes on */

@@ -29,7 +29,7 @@ struct landmark {
 	/* all of them; what they cost decides whether translate.c is better */
 	uint64_t stops;
 	uint64_t began_ns;
-	bool no_copies;			/* they cannot be made here */
+	bool no_copies;			/* they cannot be made here, or have been left */
 	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: landmark_late */
 	/* it ends when so much processor time is gone; what was gone at its beginning */
@@ -51,11 +51,14 @@ struct landmark {
  * The time for a search is over; or the task has got to its next event without passing the point.
  */
 extern struct err landmark_late;
-/* The stops of this search cost more than copies of the code would (translate.c). */
+/*
+ * The jump must go: its stops cost more than copies of the code would (translate.c), or the program
+ * runs bytes of it that have no moved copy.
+ */
 extern struct err landmark_costly;
 /*
  * Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.
- * &landmark_costly: it is time for another way.
+ * &landmark_costly: it is time for another way; the task has the program's own state.
  */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
 /* l->t->regs go to the task, changed or not. */
