@@ -60,10 +60,28 @@ void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
 /* Is its size as replay has it?  Nothing else has changed. */
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
-/* What a mapping finds behind the end of the file f, open as fd, goes to its object. */
-void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd);
+/*
+ * What a mapping finds behind the end of the file f, open as fd, goes to its object.  fresh: which
+ * has zeros there.
+ */
+void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool fresh);
 /* The same of all that can be looked at. */
 void rec_files_resized(struct recorder *rec);
+
+/* ---- kept.c: files that nobody has mapped any more ------------------------------------------- */
+/* The file, open as fd, is about to be mapped and taken: watch it, so that it may be kept. */
+void rec_kept_watch(const struct stat *st, int fd);
+/* The last mapping has gone: keep its object for the next one, if that is possible. */
+void rec_kept_put(const struct rec_file *f);
+/*
+ * The file that st describes is being mapped.  True: nobody has changed it, and *object_ret has its
+ * content, but for what is behind its end in the last page.  The watch goes on.
+ */
+bool rec_kept_take(const struct stat *st, uint32_t *object_ret);
+/* The file is mapped in a way in which a kept object does not follow. */
+void rec_kept_drop(const struct stat *st);
+
+/* ---- mapped.c again: mappings of files ------------------------------------------------------- */
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
 void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 /* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */

@@ -265,6 +265,10 @@ void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 /* ... of a file, MAP_SHARED.  fd: open for reading, of ours. */
 void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			int fd, const struct stat *st, bool writable);
+/* Nobody has the file mapped any more. */
+void rec_outside_unmapped(uint64_t dev, uint64_t ino);
+/* Is it shared with somebody outside? */
+bool rec_outside_knows(uint64_t dev, uint64_t ino);
 /* t is about to go on in user mode; no event is being made.  What has changed becomes a NOTE. */
 void rec_outside_look(struct recorder *rec, struct rec_task *t);
 void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);

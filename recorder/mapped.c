@@ -12,7 +12,7 @@
  * what changes it is told.
  *
  * A struct rec_file stands for a file as long as somebody has it mapped: until then its inode
- * number cannot be another file's.
+ * number cannot be another file's.  kept.c has what becomes of the object behind that.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -92,6 +92,7 @@ void rec_file_unused(struct rec_file *f)
 	while (*p != f)
 		p = &(*p)->next;
 	*p = f->next;
+	rec_outside_unmapped(f->dev, f->ino);
 	if (f->fd >= 0)
 		slow_close(f->fd);
 	free(f);
@@ -101,7 +102,8 @@ static void unref(struct rec_file *f)
 {
 	if (!f)
 		return;
-	f->users--;
+	if (!--f->users)
+		rec_kept_put(f);
 	rec_file_unused(f);
 }
 
@@ -197,6 +199,7 @@ static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t 
 struct tail {
 	int fd;
 	uint64_t at;
+	bool there;
 	char page[PAGE_BYTES];
 };
 
@@ -208,10 +211,11 @@ static void tail_read(void *ctx)
 	if (p == MAP_FAILED)
 		return;
 	memcpy(tail->page, p, PAGE_BYTES);
+	tail->there = true;
 	munmap(p, PAGE_BYTES);
 }
 
-void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd)
+void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool fresh)
 {
 	static const char zero[PAGE_BYTES];
 	uint64_t in = f->size % PAGE_BYTES;
@@ -221,7 +225,7 @@ void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd)
 	if (!in)
 		return;
 	slow_do(tail_read, &tail);
-	if (memcmp(tail.page + in, zero, len)) {
+	if (tail.there && (!fresh || memcmp(tail.page + in, zero, len))) {
 		char *bytes = rec_alloc(rec, len);
 
 		memcpy(bytes, tail.page + in, len);

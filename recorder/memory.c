@@ -146,8 +146,14 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 	bool new;
 
 	if (f && own && !f->live) {
+		rec_kept_drop(st);
 		rec_file_live(rec, f);
-		rec_file_tail(rec, f, fd);
+		rec_file_tail(rec, f, fd, true);
+	}
+	if (fd >= 0 && !f && rec_kept_take(st, &object)) {
+		*ret = rec_file_add(st, object, true, fd);
+		rec_file_tail(rec, *ret, fd, false);
+		return NULL;
 	}
 	/* a private mapping sees what others store into a shared one of the same file */
 	if (f && f->live) {
@@ -155,6 +161,8 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 		*ret = f;
 		return NULL;
 	}
+	if (own && !rec->serves)
+		rec_kept_watch(st, fd);
 	if (rec->serves && fd >= 0)
 		from = rec_serves_copy(rec, fcntl(fd, F_DUPFD_CLOEXEC, 3), st);
 	err = own ? trace_writer_shared_anew(rec->writer, from, st, &object, &new)
@@ -173,7 +181,7 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 
 		e->object = object;
 		e->len = (uint64_t)st->st_size;
-		rec_file_tail(rec, *ret, fd);
+		rec_file_tail(rec, *ret, fd, true);
 	}
 	return NULL;
 }
@@ -222,6 +230,7 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	err = take_file(rec, t, call, fd, st, own, &f);
 	if (err) {	/* unreadable or no room: what is in memory must do */
 		err_free(err);
+		rec_kept_drop(st);
 		map_snapshot(rec, t, addr, call);
 		return NULL;
 	}
@@ -322,8 +331,11 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		err = map_file(rec, t, addr, call, fd, &st);
 	else if (fd < 0 && shared && open_errno == ENXIO)	/* says it is a file, and is not */
 		map_device(rec, t, addr, call);
-	else
+	else {
+		if (kind && shared)
+			rec_kept_drop(&st);
 		map_snapshot(rec, t, addr, call);
+	}
 	if (fd >= 0)
 		slow_close(fd);
 	if (!err && !shared)

@@ -182,6 +182,11 @@ static bool is_stranger(uint64_t dev, uint64_t ino)
 	return false;
 }
 
+bool rec_outside_knows(uint64_t dev, uint64_t ino)
+{
+	return is_stranger(dev, ino);
+}
+
 static bool seen_mm(struct recorder *rec, const struct rec_task *upto)
 {
 	for (struct rec_task *o = rec->tasks; o != upto; o = o->next) {
@@ -369,22 +374,30 @@ static struct watch {
 } watches[WATCHES];
 static unsigned watches_n;
 
-/* A file that nobody has mapped any more is not kept open. */
-static void forget_unmapped(struct recorder *rec)
+/* It is not kept open, and what is written to it by then is nobody's business. */
+void rec_outside_unmapped(uint64_t dev, uint64_t ino)
 {
 	for (unsigned i = 0; i < watches_n; i++) {
-		const struct identity *id = &watches[i].id;
-		bool mapped = false;
-
-		for (struct rec_task *t = rec->tasks; t && !mapped; t = t->next) {
-			for (struct rec_shared *s = t->mm->shared; s && !mapped; s = s->next)
-				mapped = s->dev == id->dev && s->ino == id->ino;
-		}
-		if (mapped)
+		if (watches[i].id.dev != dev || watches[i].id.ino != ino)
 			continue;
 		close(watches[i].fd);
 		watches[i--] = watches[--watches_n];
 	}
+}
+
+/* The files that strangers were looked for the last time, and when that was. */
+static struct {
+	struct identity list[CANDIDATES];
+	unsigned n;
+	uint64_t at_ns;
+} last_look;
+
+static bool looked_for(uint64_t dev, uint64_t ino, uint64_t now)
+{
+	unsigned i;
+
+	return last_look.at_ns && now < last_look.at_ns + SOON_NS &&
+	       among(last_look.list, last_look.n, dev, ino, &i);
 }
 
 /* Time of ours, not of who else wants the processor. */
@@ -424,10 +437,14 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 	enum { PROCESSES = 8192 };
 	static int pid[PROCESSES];
 	struct identity list[CANDIDATES];
-	unsigned n = candidates(rec, list),
-		 processes = n ? strange_processes(rec, pid, PROCESSES) : 0, i, k;
 	uint64_t allowed = FIRST_NS + (now - rec->start_ns) / SHARE, start = spent_ns();
+	unsigned n = candidates(rec, list), processes = 0, i, k;
 
+	memcpy(last_look.list, list, n * sizeof(*list));
+	last_look.n = n;
+	last_look.at_ns = now;
+	if (n && rec->outside_spent_ns < allowed)
+		processes = strange_processes(rec, pid, PROCESSES);
 	for (k = 0; k < processes && n && rec->outside_spent_ns + (spent_ns() - start) < allowed;
 	     k++) {
 		if (rec->outside_upto && pid[k] >= rec->outside_upto)
@@ -437,8 +454,8 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 			list[i] = list[--n];
 		}
 	}
-	rec->outside_upto = k < processes ? pid[k] + 1 : 0;
-	forget_unmapped(rec);
+	if (processes)
+		rec->outside_upto = k < processes ? pid[k] + 1 : 0;
 	rec->outside_spent_ns += spent_ns() - start;
 	rec->outside_wait_ns =
 		rec->outside_wait_ns * 2 < PERIOD_NS ? rec->outside_wait_ns * 2 : PERIOD_NS;
@@ -482,6 +499,8 @@ static void look_at_times(struct recorder *rec, struct rec_task *t)
 void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			int fd, const struct stat *st, bool writable)
 {
+	uint64_t now = now_ns();
+
 	if (is_stranger(st->st_dev, st->st_ino)) {
 		area_share(rec, t, addr, len, "a mapped file", "another process");
 		return;
@@ -489,8 +508,13 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	if (!rec->serves)	/* each look would ask whoever serves it */
 		watch_file(fd, st, writable);
 	rec->outside_wait_ns = SOON_NS;		/* who shares it may map it a little later */
+	if (looked_for(st->st_dev, st->st_ino, now)) {
+		if (rec->outside_next_ns > now + SOON_NS)
+			rec->outside_next_ns = now + SOON_NS;
+		return;
+	}
 	rec->outside_upto = 0;
-	look_for_strangers(rec, t, now_ns());
+	look_for_strangers(rec, t, now);
 }
 
 /* ---- SysV segments --------------------------------------------------------------------------- */
