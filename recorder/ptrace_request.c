@@ -28,6 +28,7 @@
 enum {
 	OPTIONS_ALL = 0x1000ff | PTRACE_O_EXITKILL | PTRACE_O_SUSPEND_SECCOMP,
 	SIGNAL_MAX = 64,
+	REQUEST_OLD_SETOPTIONS = 21,	/* the kernel takes it still */
 	REGSET_MAX = 1 << 16,
 	REQUEST_GET_RSEQ = 0x420f,
 	REQUEST_SET_DISPATCH = 0x4210,
@@ -559,6 +560,36 @@ static int64_t arch_prctl(struct recorder *rec, struct rec_task *t, struct rec_t
 	return ret;
 }
 
+/* Descriptors of thread-local storage, which 64-bit programs do not have: struct user_desc. */
+enum { AREA_FIRST = 12, AREA_LAST = 14 };	/* GDT_ENTRY_TLS_MIN, _MAX */
+struct area { uint32_t number, base, limit, flags; };
+
+static int64_t get_thread_area(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			       uint64_t n, uint64_t data)
+{
+	struct area area;
+	int64_t ret = real(PTRACE_GET_THREAD_AREA, of, n, &area);
+
+	return ret < 0 ? ret : give(rec, t, data, &area, sizeof(area));
+}
+
+/* None can be made: the call set_thread_area() cannot do it, either. */
+static int64_t set_thread_area(struct rec_task *t, uint64_t n, uint64_t data)
+{
+	enum { EMPTY = 0x28 };		/* read_exec_only and seg_not_present */
+	struct area area;
+	int64_t ret;
+
+	if ((int)n < 0)
+		return -EIO;
+	ret = take(t, data, &area, sizeof(area));
+	if (ret < 0)
+		return ret;
+	if ((int)n < AREA_FIRST || (int)n > AREA_LAST)
+		return -EINVAL;
+	return area.base || area.limit || (area.flags && area.flags != EMPTY) ? -EIO : 0;
+}
+
 /* The tracee is stopped. */
 static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_task *of,
 			  const uint64_t args[4])
@@ -604,6 +635,7 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 	case PTRACE_GETEVENTMSG:
 		return give(rec, t, data, &of->pt->message, sizeof(of->pt->message));
 	case PTRACE_SETOPTIONS:
+	case REQUEST_OLD_SETOPTIONS:
 		if (data & ~(uint64_t)OPTIONS_ALL)
 			return -EINVAL;
 		of->pt->options = data;
@@ -628,6 +660,10 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 		return listen_on(of);
 	case PTRACE_ARCH_PRCTL:
 		return arch_prctl(rec, t, of, addr, (int)data);
+	case PTRACE_GET_THREAD_AREA:
+		return get_thread_area(rec, t, of, addr, data);
+	case PTRACE_SET_THREAD_AREA:
+		return set_thread_area(t, addr, data);
 	case PTRACE_SECCOMP_GET_FILTER:
 		return get_filter(rec, t, of, addr, data);
 	case REQUEST_GET_RSEQ:

@@ -109,6 +109,33 @@ static void info_of(pid_t pid)
 	CHECK_EQ(si.exit.is_error, 1);
 }
 
+/* Requests that others have replaced long ago, and that the kernel takes still. */
+static long old(int request, pid_t pid, long addr, void *data)
+{
+	return syscall(SYS_ptrace, request, pid, addr, data);
+}
+
+static void old_numbers(pid_t pid)
+{
+	const int oldsetoptions = 21, get_thread_area = 25, set_thread_area = 26, getfpxregs = 18;
+	uint32_t area[4];
+
+	CHECK_ERR(old(oldsetoptions, pid, 0, (void *)-1l), EINVAL);
+	CHECK_EQ(old(oldsetoptions, pid, 0, (void *)PTRACE_O_TRACESYSGOOD), 0);
+	CHECK_ERR(old(getfpxregs, pid, 0, area), EIO);
+	memset(area, 0xaa, sizeof(area));
+	if (old(get_thread_area, pid, 12, area) < 0) {	/* a kernel without 32-bit programs */
+		CHECK_EQ(errno, EIO);
+		return;
+	}
+	CHECK_EQ(area[1], 0);
+	CHECK_EQ(area[2], 0);
+	CHECK_ERR(old(get_thread_area, pid, 3, area), EINVAL);
+	CHECK_EQ(old(set_thread_area, pid, 12, area), 0);
+	CHECK_ERR(old(set_thread_area, pid, 3, area), EINVAL);
+	CHECK_ERR(old(set_thread_area, pid, 12, (void *)8), EFAULT);
+}
+
 int main(void)
 {
 	struct user_regs_struct regs;
@@ -118,6 +145,7 @@ int main(void)
 		child();
 	wait_stop(pid, SIGSTOP);
 	CHECK_ERR(ptrace(PTRACE_SETOPTIONS, pid, 0, -1l), EINVAL);
+	old_numbers(pid);
 	CHECK_ERR(ptrace(PTRACE_CONT, pid, 0, 100l), EIO);
 	CHECK_ERR(ptrace(PTRACE_GETREGS, pid, 0, 8l), EFAULT);
 	CHECK_ERR(ptrace(PTRACE_INTERRUPT, pid, 0, 0), EIO);
