@@ -114,10 +114,13 @@ static bool loader(const char *path, char ret[PATH_MAX])
 
 	if (fd < 0)
 		return false;
-	if (slow_pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
+	if (slow_pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) ||
+	    memcmp(elf.e_ident, ELFMAG, SELFMAG))
 		elf.e_phnum = 0;
 	for (unsigned i = 0; i < elf.e_phnum && ph.p_type != PT_INTERP; i++) {
-		if (slow_pread(fd, &ph, sizeof(ph), (off_t)(elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
+		off_t at = (off_t)(elf.e_phoff + i * sizeof(ph));
+
+		if (slow_pread(fd, &ph, sizeof(ph), at) != sizeof(ph))
 			break;
 	}
 	if (ph.p_type == PT_INTERP && ph.p_filesz < PATH_MAX - 64)

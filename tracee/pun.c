@@ -76,7 +76,8 @@ static bool decode_all(csh handle, cs_insn *insn, struct pun *p, const uint8_t *
 
 		if (p->n == PUN_INSNS || !left)
 			return false;
-		if (cs_disasm_iter(handle, &from, &left, &at, insn) && decode_one(handle, insn, p)) {
+		if (cs_disasm_iter(handle, &from, &left, &at, insn) &&
+		    decode_one(handle, insn, p)) {
 			if (ends(&p->insn[p->n - 1]) && !behind) {
 				behind = true;
 				if (leaves_page(p))
