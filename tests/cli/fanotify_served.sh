@@ -9,7 +9,7 @@ run() {	# run NAME COMMAND... - output in NAME.out; fails where it does not end
 	local name=$1; shift; rm -f ended
 	( "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
 	# the recorder, stuck, dies with the listener
-	wait_for 40 test -s ended || { kill -9 $(pgrep -f "^$prog") "$(cat pid)"; fail "$name hangs"; }
+	wait_for 15 test -s ended || { kill -9 $(pgrep -f "^$prog") "$(cat pid)"; fail "$name hangs"; }
 	wait; rm -f pid
 	return "$(cat ended)"
 }

@@ -51,7 +51,7 @@ E2
 run() {	# run NAME COMMAND... - output in NAME.out; fails where it does not end
 	local name=$1; shift; rm -f ended go
 	( cg=$cg file=$file on=$on off=$off "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
-	wait_for 40 test -s ended || { cleanup; fail "$name hangs: $(cat "$name.out")"; }
+	wait_for 15 test -s ended || { cleanup; fail "$name hangs: $(cat "$name.out")"; }
 	wait; rm -f pid
 	return "$(cat ended)"
 }

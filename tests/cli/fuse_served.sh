@@ -53,7 +53,7 @@ E2
 run() {	# run NAME COMMAND... - output in NAME.out; fails where it does not end
 	local name=$1; shift; rm -f ended
 	( "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
-	wait_for 60 test -s ended || { ps -eo pid,stat,wchan:24,args | grep -a "$PWD\|bindfs" > hung; cleanup; fail "$name hangs: $(cat hung)"; }
+	wait_for 20 test -s ended || { ps -eo pid,stat,wchan:24,args | grep -a "$PWD\|bindfs" > hung; cleanup; fail "$name hangs: $(cat hung)"; }
 	wait; rm -f pid
 	return "$(cat ended)"
 }
