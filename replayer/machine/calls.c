@@ -69,10 +69,116 @@ static struct err *append(struct rp_task *t, const struct trace_event *ev,
 	return put(t, e, at, state, ends);
 }
 
+/* What brk did: recorder/memory.c, brk_exit() */
+static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
+{
+	enum { MASK = PAGE_BYTES - 1 };
+
+	old = (old + MASK) & ~(uint64_t)MASK;
+	now = (now + MASK) & ~(uint64_t)MASK;
+	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP,
+				    .addr = now > old ? old : now,
+				    .len = now > old ? now - old : old - now,
+				    .x = now > old ? PROT_READ | PROT_WRITE : 0,
+				    .y = now > old ? TRACE_MAP_ANON : 0 };
+}
+
+/* The record of a call that shaped the address space, as an effect; kind = 0: there is none. */
+static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk,
+			  struct trace_effect *e)
+{
+	uint64_t len = page_up(args[1]);
+
+	*e = (struct trace_effect){ .addr = args[0], .len = len };
+	switch (rec->nr) {
+	case SYS_mmap:
+		if (rec->ret < 0 && rec->ret >= -4095)
+			return;
+		e->kind = TRACE_MAP;
+		e->addr = (uint64_t)rec->ret;
+		e->x = args[2];
+		e->y = TRACE_MAP_ANON;
+		return;
+	case SYS_munmap:
+		e->kind = rec->ret == 0 ? TRACE_UNMAP : 0;
+		return;
+	case SYS_mprotect:
+		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_PROTECT : 0;
+		e->x = args[2];
+		return;
+	case SYS_madvise:
+		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_ADVISE : 0;
+		e->x = args[2];
+		return;
+	case SYS_brk:
+		brk_effect(old_brk, (uint64_t)rec->ret, e);
+		if (!e->len)
+			e->kind = 0;
+	}
+}
+
+/* A record with the arguments that assist_effect() needs; at most MAPS_WORDS words are read. */
+enum { MAPS_WORDS = 8 };
+struct maps_record {
+	struct buf_record r;
+	uint64_t word[MAPS_WORDS];
+};
+
+static void maps_effect(const struct maps_record *rec, struct trace_effect *e)
+{
+	assist_effect(&rec->r, rec->word, rec->word[rec->r.args + 1], e);
+}
+
+/* Has the range to do with a mapping that grows by itself (grow.c)? */
+static bool grows(const struct rp_mm *mm, const struct trace_effect *e)
+{
+	for (const struct rp_grow *g = mm->grow; g; g = g->next) {
+		if (e->addr < g->end && e->addr + e->len > g->lowest)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A stop and a call of ours for each change of mappings costs more than anything else in a program
+ * that makes many.  None is needed where nothing has come of the call.  What is unmapped may stay
+ * if the next such call of these records maps it anew, empty.  The program does not touch it in
+ * between: that would have been an event of its own, and the records would end before it.
+ */
+static void fewer_stops(const struct rp_mm *mm, uint8_t *bytes, size_t len)
+{
+	struct trace_effect last = { 0 };
+	struct maps_record rec = { 0 };
+	size_t at_last = 0;
+
+	for (size_t at = 0; at + sizeof(rec.r) <= len; at += rec.r.size) {
+		struct trace_effect e;
+
+		memcpy(&rec, bytes + at, sizeof(rec) < len - at ? sizeof(rec) : len - at);
+		if (rec.r.size < sizeof(rec.r))
+			return;
+		if (!rec.r.assist || rec.r.args > 6)
+			continue;
+		maps_effect(&rec, &e);
+		if (!e.kind) {
+			bytes[at + offsetof(struct buf_record, assist)] = 0;
+			continue;
+		}
+		if (e.kind == TRACE_MAP && last.kind == TRACE_UNMAP && e.addr == last.addr &&
+		    e.len == last.len && !grows(mm, &e))
+			bytes[at_last + offsetof(struct buf_record, assist)] = 0;
+		last = e;
+		at_last = at;
+	}
+}
+
 struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e)
 {
 	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + e->data_len };
+	struct trace_effect less = *e;
+	uint8_t *bytes;
+	struct err *err;
 
 	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
@@ -80,7 +186,17 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PARKS));
 	} else {
 		TRY(calls_used(t, ev));
-		TRY(put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends));
+		bytes = malloc(e->data_len);
+		if (!bytes)
+			return &err_nomem;
+		memcpy(bytes, e->data, e->data_len);
+		if (!rp_watched(r))
+			fewer_stops(t->mm, bytes, e->data_len);
+		less.data = bytes;
+		err = put(t, &less, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
+		free(bytes);
+		if (err)
+			return err;
 	}
 	t->mm->calls = t->serial;
 	return NULL;
@@ -159,72 +275,17 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 	return NULL;
 }
 
-/* What brk did: recorder/memory.c, brk_exit() */
-static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
-{
-	enum { MASK = PAGE_BYTES - 1 };
-
-	old = (old + MASK) & ~(uint64_t)MASK;
-	now = (now + MASK) & ~(uint64_t)MASK;
-	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP,
-				    .addr = now > old ? old : now,
-				    .len = now > old ? now - old : old - now,
-				    .x = now > old ? PROT_READ | PROT_WRITE : 0,
-				    .y = now > old ? TRACE_MAP_ANON : 0 };
-}
-
-/* The record of a call that shaped the address space, as an effect; kind = 0: there is none. */
-static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk,
-			  struct trace_effect *e)
-{
-	uint64_t len = page_up(args[1]);
-
-	*e = (struct trace_effect){ .addr = args[0], .len = len };
-	switch (rec->nr) {
-	case SYS_mmap:
-		if (rec->ret < 0 && rec->ret >= -4095)
-			return;
-		e->kind = TRACE_MAP;
-		e->addr = (uint64_t)rec->ret;
-		e->x = args[2];
-		e->y = TRACE_MAP_ANON;
-		return;
-	case SYS_munmap:
-		e->kind = rec->ret == 0 ? TRACE_UNMAP : 0;
-		return;
-	case SYS_mprotect:
-		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_PROTECT : 0;
-		e->x = args[2];
-		return;
-	case SYS_madvise:
-		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_ADVISE : 0;
-		e->x = args[2];
-		return;
-	case SYS_brk:
-		brk_effect(old_brk, (uint64_t)rec->ret, e);
-		if (!e->len)
-			e->kind = 0;
-	}
-}
-
-/* The hook has just used the record at `at'; does it ask for help? */
+/* The hook has just used the record; does it ask for help? */
 static struct err *assist(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-			  uint64_t at)
+			  const struct maps_record *rec)
 {
-	struct {
-		struct buf_record r;
-		uint64_t word[8];
-	} rec;
 	struct trace_effect e;
 
-	if (at < FIXED_BUFFER || at > FIXED_END - sizeof(rec))
-		return bad(ev, "has a record in a strange place");
-	TRY(tracee_read(t->real, at, &rec, sizeof(rec)));
-	if (!rec.r.assist)
+	if (!rec->r.assist)
 		return NULL;
-	if (rec.r.args > 6)
+	if (rec->r.args > 6)
 		return bad(ev, "has a record with too many arguments");
-	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
+	maps_effect(rec, &e);
 	if (e.kind)
 		TRY(rp_tools_effect_begins(r, t, &e));
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
@@ -320,15 +381,16 @@ static struct err *differs(struct rp_task *t, const struct trace_event *ev, uint
 static struct err *behind_record(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 				 const struct hook_state *s, bool *last)
 {
-	struct buf_record rec = { 0 };
+	struct maps_record rec;
 
 	*last = s->stop && s->pos >= s->end;
-	if (s->last >= FIXED_BUFFER && s->last <= FIXED_END - sizeof(rec))
-		TRY(tracee_read(t->real, s->last, &rec, sizeof(rec)));
-	TRY(assist(r, t, ev, s->last));
+	if (s->last < FIXED_BUFFER || s->last > FIXED_END - sizeof(rec))
+		return bad(ev, "has a record in a strange place");
+	TRY(tracee_read(t->real, s->last, &rec, sizeof(rec)));
+	TRY(assist(r, t, ev, &rec));
 	if (!*last)
 		return NULL;
-	return rec.nr == BUF_NR_TSC ? finish_tsc(t) : finish_hook(t);
+	return rec.r.nr == BUF_NR_TSC ? finish_tsc(t) : finish_hook(t);
 }
 
 enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
