@@ -11,6 +11,7 @@
 #include "analysis/alloc/ljm.h"
 #include "analysis/memprof.h"
 #include "analysis/output/output.h"
+#include "base/log.h"
 #include "cmd/memprof.h"
 #include "cmd/moment.h"
 #include "cmd/outfile.h"

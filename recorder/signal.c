@@ -299,12 +299,15 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret)
 {
 	siginfo_t info;
+	bool taken, passed;
 
 	(void)regs;
 	if (ret <= 0 || !call->args[1])
 		return NULL;
 	TRY(tracee_read(t->tid, call->args[1], &info, sizeof(info)));
-	if (!(resent_take(t, &info) | passed_on(&info)) && !rec_pt_sigchld(&info))
+	taken = resent_take(t, &info);
+	passed = passed_on(&info);	/* which makes it what was sent */
+	if (!taken && !passed && !rec_pt_sigchld(&info))
 		return NULL;
 	TRY(tracee_write(t->tid, call->args[1], &info, sizeof(info)));
 	rec_effect_memory(rec, t, call->args[1], sizeof(info));
