@@ -7,9 +7,12 @@ lint() { sh "$ROOT/tests/lint/rooms.sh" "$@"; }
 cp -r "$ROOT/replayer" . || fail 'cannot copy'
 used='base abi x86 trace tracee replayer'
 lint replayer/machine $used >out || fail "as it is: $(cat out)"
-printf '#include "replayer/stops/stops.h"\n' >>replayer/machine/run.c
-lint replayer/machine $used >out && fail 'an include upwards was not found'
-grep -q 'replayer/machine/run.c:.*replayer/machine may not include replayer/stops/stops.h' out || fail "$(cat out)"
+cp replayer/machine/run.c run.c
+for how in '#include "replayer/stops/stops.h"' '#include <replayer/stops/stops.h>' '  #  include "replayer/stops/stops.h"' '#include\t"replayer/stops/stops.h"'; do
+	{ cat run.c; printf "$how\n"; } >replayer/machine/run.c
+	lint replayer/machine $used >out && fail "an include upwards was not found: $how"
+	grep -q 'replayer/machine/run.c:.*replayer/machine may not include replayer/stops/stops.h' out || fail "$how: $(cat out)"
+done
 lint replayer/timeline $used replayer/machine replayer/code replayer/landmark replayer/stops >out || fail "timeline: $(cat out)"
 
 # Calls: an upward one, a symbol that is there twice, a knot.
