@@ -51,7 +51,7 @@ C
 cc -w -o handled handled.c || skip 'no compiler'
 arrived() { [ "$(grep -c sig out)" -ge "$1" ]; }
 for program in ./handled "/usr/bin/python3 -S seen.py"; do
-	rm -rf t; setsid "$REC" -o t $program > out 2> err & p=$!
+	rm -rf t out; setsid "$REC" -o t $program > out 2> err & p=$!
 	wait_for 20 grep -q ready out || { kill -9 -- -$p; fail 'not started'; }
 	n=0
 	for s in HUP INT USR1 WINCH TSTP; do
@@ -77,7 +77,7 @@ while [ ! -e go ]; do sleep 0.1; done
 exit 4
 P
 for to in '' '-'; do
-	rm -rf t go; setsid "$REC" -o t bash term.sh > out 2> err & p=$!
+	rm -rf t go out; setsid "$REC" -o t bash term.sh > out 2> err & p=$!
 	wait_for 20 grep -q ready out || fail 'not started'
 	kill -TERM -- $to$p; wait_for 10 grep -q term out || fail 'SIGTERM did not arrive'
 	sleep 0.5; touch go; wait $p; rc=$?
