@@ -211,12 +211,12 @@ static int start_sentry(pid_t *pid)
 
 static bool sentry_has(const struct watch *w, int sig)
 {
-	enum { PATIENCE_MS = 200 };
+	const struct timespec patience = { .tv_nsec = 200000000 };
 	struct pollfd p = { w->sentry, POLLIN, 0 };
 	int answer = 0;
 
 	return send(w->sentry, &sig, sizeof(sig), MSG_NOSIGNAL) == sizeof(sig) &&
-	       poll(&p, 1, PATIENCE_MS) == 1 &&
+	       ppoll(&p, 1, &patience, NULL) == 1 &&
 	       recv(w->sentry, &answer, sizeof(answer), 0) == sizeof(answer) && answer;
 }
 
@@ -347,7 +347,7 @@ static int wait_for_recorder(const struct front *f, pid_t program, int sentry)
 
 		watch_program(f, &w);
 		read_signals(&w, signals);
-		if (poll(p, 2, -1) < 0 || !p[0].revents)
+		if (ppoll(p, 2, NULL, NULL) < 0 || !p[0].revents)
 			continue;
 		n = recv(f->socket, &news, sizeof(news), 0);
 		if (n != sizeof(news))
