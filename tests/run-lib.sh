@@ -61,6 +61,28 @@ wait_for() {
 	done
 }
 
+# run_to_end SECONDS NAME COMMAND... - what may hang beyond any timeout(1): output in NAME.out and NAME.err; its status.  Where it does not
+# end, the test's own `hung NAME` frees what is stuck and says more.
+run_to_end() {
+	local seconds=$1 name=$2; shift 2; rm -f ended
+	( "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
+	wait_for "$seconds" test -s ended || fail "$name hangs: $(hung "$name")"
+	wait; rm -f pid
+	return "$(cat ended)"
+}
+
+# to_end_as_plain SECONDS COMMAND... - recorded and replayed twice, with the output that is in plain.out
+to_end_as_plain() {
+	local seconds=$1 i; shift
+	for i in 1 2; do
+		rm -rf t
+		run_to_end "$seconds" rec "$REC" -o t "$@" || fail "rec says $(cat ended): $(cat rec.out; tail -3 rec.err)"
+		cmp plain.out rec.out || fail "the program said: $(cat rec.out rec.err)"
+		timeout 60 "$REPLAY" -a t > replay.out 2> replay.err || fail "replay: $(tail -2 replay.err)"
+		cmp plain.out replay.out || fail 'replay says something else'
+	done
+}
+
 # plain COMMAND... - in $TMP/plain, to plain.out, plain.err, plain.rc
 plain() {
 	mkdir -p "$TMP/plain"

@@ -24,6 +24,7 @@ cleanup() {
 trap cleanup EXIT
 mkdir $cg && [ -w $cg/$file ] || skip "$cg cannot freeze"
 cat > prog.sh <<'E2'
+rm -f go
 frozen() {
 	echo $p > $cg/cgroup.procs; sleep 0.05; echo $on > $cg/$file; sleep 0.3
 	kill -0 $p && echo "$1 is alive"; echo $off > $cg/$file; sleep 0.05
@@ -48,21 +49,9 @@ n = -1 << 60
 print("threads")' & p=$!
 sleep 0.2; frozen threaded; wait $p; echo "status $?"
 E2
-run() {	# run NAME COMMAND... - output in NAME.out; fails where it does not end
-	local name=$1; shift; rm -f ended go
-	( cg=$cg file=$file on=$on off=$off "$@" > "$name.out" 2> "$name.err" & echo $! > pid; wait $!; echo $? > ended ) &
-	wait_for 15 test -s ended || { cleanup; fail "$name hangs: $(cat "$name.out")"; }
-	wait; rm -f pid
-	return "$(cat ended)"
-}
+hung() { cleanup; cat "$1.out"; }
 need python3
 export cg file on off
-run plain sh prog.sh || fail "plain: $(cat plain.out plain.err)"
-for i in 1 2; do
-	rm -rf t
-	run rec "$REC" -o t sh prog.sh || fail "rec says $(cat ended): $(tail -3 rec.err)"
-	cmp plain.out rec.out || fail "the program said: $(cat rec.out rec.err)"
-	timeout 60 "$REPLAY" -a t > replay.out 2> replay.err || fail "replay: $(tail -2 replay.err)"
-	cmp plain.out replay.out || fail 'replay says something else'
-done
+run_to_end 15 plain sh prog.sh || fail "plain: $(cat plain.out plain.err)"
+to_end_as_plain 15 sh prog.sh
 exit 0
