@@ -475,10 +475,7 @@ static struct err *look(struct job *j)
 			       o->pid);
 	TRY(session_check_own(&j->s));
 	if (!j->s.fns)
-		return err_new(ERR_UNSUPPORTED,
-			       "no allocator was found in the program: it has no symbol malloc "
-			       "(name its own functions with --alloc=FN and --free=FN; without names "
-			       "FN is an address, 0x...)");
+		return session_no_allocator();
 	j->s.end_clock = replay_clock(j->s.r);
 	j->s.end_event = replay_where(j->s.r);
 	j->ret->seconds_history = now_seconds() - t;

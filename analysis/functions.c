@@ -232,6 +232,14 @@ static struct err *no_size(const struct session *s)
 		       text, s->no_size->size, s->no_size_is, len, text, len, text);
 }
 
+struct err *session_no_allocator(void)
+{
+	return err_new(ERR_UNSUPPORTED,
+		       "no allocator was found in the program: it has no symbol malloc (name its "
+		       "own functions with --alloc=FN and --free=FN; without names FN is an "
+		       "address, 0x...)");
+}
+
 struct err *session_check_own(struct session *s)
 {
 	const struct leaks_options *o = s->options;

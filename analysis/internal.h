@@ -200,6 +200,8 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 			enum replay_probe_stop *ret) __must_check;
 /* Were the functions found that the user named? At the end. */
 struct err *session_check_own(struct session *s) __must_check;
+/* The error where no function of an allocator has been found. */
+struct err *session_no_allocator(void) __must_check;
 /* Maps and symbols as they are now. */
 struct err *session_refresh(struct session *s) __must_check;
 /* replay_fine(), with the breakpoints in the process that it is by now. */

@@ -34,10 +34,7 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 			       "event",
 			       o->until);
 	if (!s->fns)
-		return err_new(ERR_UNSUPPORTED,
-			       "no allocator was found in the program: it has no symbol malloc "
-			       "(name its own functions with --alloc=FN and --free=FN; without names "
-			       "FN is an address, 0x...)");
+		return session_no_allocator();
 	memlog_types(s);
 	if (o->types)
 		memlog_guest_types(s);

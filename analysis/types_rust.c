@@ -42,38 +42,19 @@ static void first_pointer(void *ctx, uint64_t offset, const struct symbols_type 
 		*at = offset;
 }
 
-/* The member at the end of this path, of names with dots between them. */
-static bool path(const struct symbols_type *t, const char *names, uint64_t *offset,
-		 const struct symbols_type **ret)
-{
-	char name[64];
-
-	*offset = 0;
-	for (size_t n; *names; names += n + (names[n] == '.')) {
-		n = strcspn(names, ".");
-		if (n >= sizeof(name))
-			return false;
-		memcpy(name, names, n);
-		name[n] = '\0';
-		if (!symbols_type_member(t, name, offset, &t))
-			return false;
-	}
-	*ret = t;
-	return true;
-}
-
 /*
  * A hash table's pointer is to its control bytes, one for each place and 16 more: the entries lie
  * before them, from the block's beginning on.
  */
 static void table(struct rust *r, const struct symbols_type *t, uint64_t at)
 {
-	const struct symbols_type *entry = symbols_type_argument(t, 0), *in;
+	const struct symbols_type *entry = symbols_type_argument(t, 0);
 	uint64_t ctrl, mask, one = symbols_type_size(entry);
 
-	if ((path(t, "table.ctrl.pointer", &ctrl, &in) &&
-	     path(t, "table.bucket_mask", &mask, &in)) ||
-	    (path(t, "ctrl.pointer", &ctrl, &in) && path(t, "bucket_mask", &mask, &in))) {
+	if ((symbols_type_descend(t, "table.ctrl.pointer", &ctrl, NULL) &&
+	     symbols_type_descend(t, "table.bucket_mask", &mask, NULL)) ||
+	    (symbols_type_descend(t, "ctrl.pointer", &ctrl, NULL) &&
+	     symbols_type_descend(t, "bucket_mask", &mask, NULL))) {
 		uint64_t places = word(r, at + mask, 8) + 1;
 
 		if (one && places && places < UINT32_MAX)

@@ -106,6 +106,9 @@ void options_help(const struct option_set *set, FILE *out);
 /* SYNOPSIS and OPTIONS sections in man(7) markup. */
 void options_man(const struct option_set *set, FILE *out);
 
+/* Of a program, and not of a command of one: there --help lists --version, too. */
+bool options_of_program(const struct option_set *set);
+
 /* Print "prog: message" as one line on stderr, free err, return CMD_FAILED. */
 int cmd_fail(const char *prog, struct err *err);
 /*

@@ -78,7 +78,7 @@ static void bash_names(const struct option_set *set, FILE *out)
 	fprintf(out, "\t%s) words='", command_of(set));
 	for (const struct option_row *row = set->rows; row->name; row++)
 		fprintf(out, "--%s%s ", row->name, row->arg ? "=" : "");
-	fprintf(out, "--help%s' ;;\n", strchr(set->prog, ' ') ? "" : " --version");
+	fprintf(out, "--help%s' ;;\n", options_of_program(set) ? " --version" : "");
 }
 
 static void bash_operands(const struct completion *c, FILE *out)
@@ -186,7 +186,7 @@ static void zsh_set(const struct completion *c, const struct option_set *set, FI
 	for (const struct option_row *row = set->rows; row->name; row++)
 		zsh_row(row, out);
 	fputs(" \\\n\t\t'(-h --help)'{-h,--help}'[print this text]' \\\n\t\t", out);
-	if (!strchr(set->prog, ' '))
+	if (options_of_program(set))
 		fputs("'--version[print the version]' \\\n\t\t", out);
 	if (takes_program(c))
 		fputs("'(-):program: _command_names -e' \\\n\t\t'*::arguments: _normal'\n", out);
@@ -263,7 +263,7 @@ static void fish_set(const struct completion *c, const struct option_set *set, F
 		fputc('\n', out);
 	}
 	fprintf(out, "complete -c %s%s -l help -s h -d 'print this text'\n", c->prog, when);
-	if (!strchr(set->prog, ' '))
+	if (options_of_program(set))
 		fprintf(out, "complete -c %s%s -l version -d 'print the version'\n", c->prog,
 			when);
 }

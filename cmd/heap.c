@@ -167,8 +167,8 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 			      char **argv)
 {
 	struct heap_view_options o = { .children = (unsigned)c->children,
-					       .string = (unsigned)c->string,
-					       .raw = c->raw };
+				       .string = (unsigned)c->string,
+				       .raw = c->raw };
 	struct heap_view *v;
 	uint64_t event = HEAP_EXIT;
 	struct err *err;

@@ -218,8 +218,7 @@ static void print_asked(const struct option_set *set, const struct option_row *r
 		cmd_version(set->prog);
 }
 
-/* A program, and not a command of one: there --help lists --version, too. */
-static bool is_program(const struct option_set *set)
+bool options_of_program(const struct option_set *set)
 {
 	return !strchr(set->prog, ' ');
 }
@@ -336,7 +335,7 @@ void options_help(const struct option_set *set, FILE *out)
 	for (const struct option_row *row = set->rows; row->name; row++)
 		help_line(row, out);
 	help_line(&help_row, out);
-	if (is_program(set))
+	if (options_of_program(set))
 		help_line(&version_row, out);
 }
 
@@ -383,7 +382,7 @@ void options_man(const struct option_set *set, FILE *out)
 	for (const struct option_row *row = set->rows; row->name; row++)
 		man_row_print(row, out);
 	man_row_print(&help_row, out);
-	if (is_program(set))
+	if (options_of_program(set))
 		man_row_print(&version_row, out);
 }
 

@@ -30,7 +30,7 @@ static struct err *set_one(pid_t tid, uint64_t at, const uint64_t pair[2])
 	uint64_t value;
 
 	if (pair[0] == AT_HWCAP)
-		value = topology_leaf(1, 0, 0, cpuid_masked(1, 0)).edx;
+		value = topology_leaf(1, 0, 0).edx;
 	else if (pair[0] == AT_HWCAP2)
 		value = 0;
 	else

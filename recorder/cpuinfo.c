@@ -92,7 +92,7 @@ static bool is_hidden(const char *name, size_t len)
 		if (bit < 0)
 			continue;
 		here = cpuid_here(w->leaf, w->subleaf);
-		shown = topology_leaf(w->leaf, w->subleaf, 0, cpuid_masked(w->leaf, w->subleaf));
+		shown = topology_leaf(w->leaf, w->subleaf, 0);
 		return (word_of(here, w->reg) & ~word_of(shown, w->reg)) >> bit & 1;
 	}
 	return false;

@@ -65,23 +65,35 @@ static bool interpreter(char head[HEAD + 1], char **ret)
 	return **ret != '\0';
 }
 
-/* May we look into any program whose owner our user namespace knows? */
+/* May we look into any program: of all owners, or of those that our user namespace knows? */
+enum looks { LOOKS_UNKNOWN, LOOKS_NONE, LOOKS_KNOWN, LOOKS_ALL };
+
+static enum looks may_look(void)
+{
+	enum { SYS_PTRACE = 19 };	/* CAP_SYS_PTRACE */
+	static enum looks may;
+	char ids[64] = "";
+	FILE *f;
+
+	if (may != LOOKS_UNKNOWN)
+		return may;
+	may = LOOKS_NONE;
+	if (!(proc_status_number(getpid(), "CapEff:", 16) >> SYS_PTRACE & 1))
+		return may;
+	f = fopen("/proc/self/uid_map", "re");
+	may = f && fgets(ids, sizeof(ids), f) && strstr(ids, " 4294967295") ? LOOKS_ALL
+									     : LOOKS_KNOWN;
+	if (f)
+		fclose(f);
+	return may;
+}
+
 static bool may_trace_closed(const struct stat *st)
 {
-	enum { SYS_PTRACE = 19, OVERFLOW_ID = 65534 };	/* CAP_SYS_PTRACE; of owners unknown here */
-	static int capable = -1, all_ids;
+	enum { OVERFLOW_ID = 65534 };	/* of owners unknown here */
 
-	if (capable < 0) {
-		char ids[64] = "";
-		FILE *f = fopen("/proc/self/uid_map", "re");
-
-		capable = proc_status_number(getpid(), "CapEff:", 16) >> SYS_PTRACE & 1;
-		if (f) {
-			all_ids = fgets(ids, sizeof(ids), f) && strstr(ids, " 4294967295");
-			fclose(f);
-		}
-	}
-	return capable && (all_ids || (st->st_uid != OVERFLOW_ID && st->st_gid != OVERFLOW_ID));
+	return may_look() == LOOKS_ALL || (may_look() == LOOKS_KNOWN && st->st_uid != OVERFLOW_ID &&
+					   st->st_gid != OVERFLOW_ID);
 }
 
 struct closed_question { const char *path; bool yes; };
@@ -104,8 +116,10 @@ bool recorder_is_closed(const char *path)
 	return q.yes;
 }
 
+enum { LOADER_MAX = PATH_MAX - 64 };
+
 /* The loader that a program names, as the name of a file. */
-static bool loader(const char *path, char ret[PATH_MAX])
+static bool loader(const char *path, char ret[LOADER_MAX])
 {
 	int fd = slow_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	Elf64_Ehdr elf;
@@ -123,7 +137,7 @@ static bool loader(const char *path, char ret[PATH_MAX])
 		if (slow_pread(fd, &ph, sizeof(ph), at) != sizeof(ph))
 			break;
 	}
-	if (ph.p_type == PT_INTERP && ph.p_filesz < PATH_MAX - 64)
+	if (ph.p_type == PT_INTERP && ph.p_filesz < LOADER_MAX)
 		n = slow_pread(fd, ret, ph.p_filesz, (off_t)ph.p_offset);
 	slow_close(fd);
 	ret[n > 0 ? n : 0] = '\0';
@@ -152,7 +166,7 @@ static bool answer(struct rec_call *call, int os_errno)
 bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	bool at = call->nr == SYS_execveat;
-	char name[PATH_MAX - 64], path[PATH_MAX], own[PATH_MAX], head[HEAD + 1], *next;
+	char name[PATH_MAX - 64], path[PATH_MAX], own[LOADER_MAX], head[HEAD + 1], *next;
 
 	tracee_read_string(t->tid, call->args[at], name, sizeof(name));
 	as_seen(t, at ? (int)call->args[0] : AT_FDCWD, name, path);
@@ -165,7 +179,7 @@ bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call 
 			break;
 		as_seen(t, AT_FDCWD, next, path);
 	}
-	if (!recorder_is_32bit(head) && loader(path, own)) {
+	if (!recorder_is_32bit(head) && may_look() != LOOKS_ALL && loader(path, own)) {
 		as_seen(t, AT_FDCWD, own, path);
 		return closed(rec, path, name) && answer(call, EACCES);
 	}

@@ -173,18 +173,13 @@ void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bool is_stranger(uint64_t dev, uint64_t ino)
+bool rec_outside_knows(uint64_t dev, uint64_t ino)
 {
 	for (unsigned i = 0; i < strangers_n; i++) {
 		if (strangers[i].dev == dev && strangers[i].ino == ino)
 			return true;
 	}
 	return false;
-}
-
-bool rec_outside_knows(uint64_t dev, uint64_t ino)
-{
-	return is_stranger(dev, ino);
 }
 
 static bool seen_mm(struct recorder *rec, const struct rec_task *upto)
@@ -209,7 +204,7 @@ static unsigned candidates(struct recorder *rec, struct identity *list)
 		     s = s->next) {
 			unsigned i = 0;
 
-			if (!s->shared || !s->dev || is_stranger(s->dev, s->ino))
+			if (!s->shared || !s->dev || rec_outside_knows(s->dev, s->ino))
 				continue;
 			while (i < n && (list[i].dev != s->dev || list[i].ino != s->ino))
 				i++;
@@ -490,7 +485,7 @@ static void look_at_times(struct recorder *rec, struct rec_task *t)
 		if (fstat(w->fd, &st) < 0 || !memcmp(&st.st_mtim, &w->mtime, sizeof(w->mtime)))
 			continue;
 		w->mtime = st.st_mtim;
-		if (w->tells && !rec->file_written && !is_stranger(w->id.dev, w->id.ino))
+		if (w->tells && !rec->file_written && !rec_outside_knows(w->id.dev, w->id.ino))
 			share_file(rec, t, &w->id, 0);
 	}
 	rec->file_written = false;
@@ -501,7 +496,7 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 {
 	uint64_t now = now_ns();
 
-	if (is_stranger(st->st_dev, st->st_ino)) {
+	if (rec_outside_knows(st->st_dev, st->st_ino)) {
 		area_share(rec, t, addr, len, "a mapped file", "another process");
 		return;
 	}

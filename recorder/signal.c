@@ -77,8 +77,7 @@ static void trap_emulate(struct recorder *rec, const struct rec_task *t, struct 
 	uint64_t tsc;
 
 	if (insn == TRAP_CPUID) {
-		leaf = cpuid_masked(known.leaf, known.subleaf);
-		leaf = topology_leaf(known.leaf, known.subleaf, rec_cores_current(t), leaf);
+		leaf = topology_leaf(known.leaf, known.subleaf, rec_cores_current(t));
 		if (loader && (uint32_t)regs->rax == 0xd && (uint32_t)regs->rcx == 0)
 			leaf.ebx = 0;
 		regs->rax = leaf.eax;

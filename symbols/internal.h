@@ -187,9 +187,9 @@ struct symbols_module *file_module(struct family *f, struct file *file);
 struct symbols_module *module_of_image(struct family *f, const char *name, const void *image,
 				       size_t len);
 void module_free(struct symbols_module *m);
-/* The separate debug file, or NULL. */
 /* DIR/.build-id/ab/cdef.debug; false: id is none that such a file can have. */
 bool build_id_path(const char *dir, struct span id, char path[PATH_MAX]);
+/* The separate debug file, or NULL. */
 struct elf *module_debug(struct symbols_module *m);
 struct elf *module_mini(struct symbols_module *m);
 struct elf *module_alt(struct symbols_module *m);

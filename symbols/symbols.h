@@ -378,6 +378,9 @@ const struct symbols_member *symbols_type_members(const struct symbols_type *t, 
  */
 bool symbols_type_member(const struct symbols_type *t, const char *name, uint64_t *offset,
 			 const struct symbols_type **ret);
+/* "_M_impl._M_start": *offset is where in a t that is, *type_ret (may be NULL) what it is. */
+bool symbols_type_descend(const struct symbols_type *t, const char *path, uint64_t *offset,
+			  const struct symbols_type **type_ret);
 /* The same with all that is known of it: offset is that in t, also of bit fields. */
 bool symbols_type_field(const struct symbols_type *t, const char *name,
 			struct symbols_member *ret);

@@ -202,3 +202,24 @@ bool symbols_type_flexible(const struct symbols_type *t, struct symbols_member *
 	return symbols_type_kind(t) == SYMBOLS_T_ARRAY && !symbols_type_size(t) &&
 	       symbols_type_size(symbols_type_target(t));
 }
+
+bool symbols_type_descend(const struct symbols_type *t, const char *path, uint64_t *offset,
+			  const struct symbols_type **type_ret)
+{
+	*offset = 0;
+	while (*path) {
+		size_t n = strcspn(path, ".");
+		char name[64];
+
+		if (n >= sizeof(name))
+			return false;
+		memcpy(name, path, n);
+		name[n] = 0;
+		if (!symbols_type_member(t, name, offset, &t))
+			return false;
+		path += n + (path[n] == '.');
+	}
+	if (type_ret)
+		*type_ret = t;
+	return true;
+}

@@ -203,14 +203,6 @@ bool unwind_row(const struct cfi_row *row, struct symbols_regs *regs,
 
 /* ---- in the system call buffer --------------------------------------------------------------- */
 
-/* Where the stub at pc begins, if there is one. */
-static uint64_t stub_start(struct symbols *s, uint64_t pc)
-{
-	uint64_t area = space_made_start(s, pc);
-
-	return area ? pc - (pc - area) % STUB_SIZE : 0;
-}
-
 /* Of which stub is this the place where the hook jumps back to?  0: none. */
 static uint64_t stub_of_end(const struct symbols_memory *mem, uint64_t to)
 {
@@ -290,9 +282,10 @@ static bool step_hook(struct symbols *s, struct symbols_regs *regs,
 static bool step_stub(struct symbols *s, struct symbols_regs *regs,
 		      const struct symbols_memory *mem)
 {
-	uint64_t pc = regs->r[SYMBOLS_RIP], at = stub_start(s, pc), bias, after;
+	uint64_t pc = regs->r[SYMBOLS_RIP], area = space_made_start(s, pc), bias, after;
+	uint64_t at = pc - (pc - area) % STUB_SIZE;
 
-	if (!at || pc - at < STUB_INFO || !stub_after(s, mem, at, &after) ||
+	if (!area || pc - at < STUB_INFO || !stub_after(s, mem, at, &after) ||
 	    !space_module(s, after, &bias))
 		return false;
 	if (on_hook_stack(regs) &&

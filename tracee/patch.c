@@ -143,40 +143,41 @@ static bool shape_number(struct patch_site *s, const uint8_t *code, size_t befor
 	return true;
 }
 
-/*
- * fxsave at a register and a distance, without prefixes but REX, which is *rex_ret (0: none).  Its
- * length; 0: another one.
- */
-static unsigned fxsave_length(const uint8_t *code, size_t room, uint8_t *rex_ret, uint8_t *rm_ret,
-			      int32_t *distance_ret)
-{
-	unsigned rex = (code[0] & 0xf0) == 0x40, mod, rm, at = rex + 3;
+/* fxsave at a register and a distance, without prefixes but REX (0: none). */
+struct fxsave {
+	unsigned len;			/* 0: another instruction */
+	uint8_t rex, rm, sib;		/* sib: where rm is 4 */
+	int32_t distance;
+};
 
-	if (room < 12 || code[rex] != 0x0f || code[rex + 1] != 0xae ||
-	    (code[rex + 2] & 0x38) || code[rex + 2] >> 6 == 3)
-		return 0;
+static struct fxsave fxsave_decode(const uint8_t *code, size_t room)
+{
+	unsigned rex = (code[0] & 0xf0) == 0x40, at = rex + 3, mod;
+	struct fxsave f = { 0 };
+
+	if (room < 12 || code[rex] != 0x0f || code[rex + 1] != 0xae || (code[rex + 2] & 0x38))
+		return f;
 	mod = code[rex + 2] >> 6;
-	rm = code[rex + 2] & 7;
-	*rex_ret = rex ? code[0] : 0;
-	*rm_ret = (uint8_t)rm;
-	at += rm == 4;
-	/* without a register: relative to rip, or absolute */
-	if (!mod && (rm == 5 || (rm == 4 && (code[at - 1] & 7) == 5)))
-		return 0;
-	*distance_ret = mod == 1 ? (int8_t)code[at] : 0;
+	f.rex = rex ? code[0] : 0;
+	f.rm = code[rex + 2] & 7;
+	if (f.rm == 4)
+		f.sib = code[at++];
+	/* a register itself; or no register: relative to rip, or absolute */
+	if (mod == 3 || (!mod && (f.rm == 5 || (f.rm == 4 && (f.sib & 7) == 5))))
+		return f;
+	if (mod == 1)
+		f.distance = (int8_t)code[at];
 	if (mod == 2)
-		memcpy(distance_ret, code + at, 4);
-	return at + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+		memcpy(&f.distance, code + at, 4);
+	f.len = at + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+	return f;
 }
 
 /* 0: this instruction is not one of that kind. */
 static unsigned call_length(enum patch_kind kind, const uint8_t *code, size_t room)
 {
-	uint8_t rex, rm;
-	int32_t distance;
-
 	if (kind == PATCH_FXSAVE)
-		return fxsave_length(code, room, &rex, &rm, &distance);
+		return fxsave_decode(code, room).len;
 	return kind == PATCH_TSC && code[1] == 0x01 ? 3 : 2;	/* rdtscp */
 }
 
@@ -264,22 +265,16 @@ static void put_spin(struct x86_code *c, struct patch *p)
 	x86_put(c, patch_mark, PATCH_MARK_BYTES);
 }
 
-/* mov $value of so many bytes to what a fxsave of these bytes stores at `at'. */
-static void put_into(struct x86_code *c, const uint8_t *fxsave, int32_t at, unsigned bytes,
+/* mov $value of so many bytes to what f stores at `at'. */
+static void put_into(struct x86_code *c, const struct fxsave *f, int32_t at, unsigned bytes,
 		     uint32_t value)
 {
-	uint8_t rex, rm, modrm;
-	int32_t distance;
-
-	fxsave_length(fxsave, PATCH_BYTES, &rex, &rm, &distance);
-	modrm = 0x80 | rm;
-	rex = (uint8_t)((rex & 0x43) | (bytes == 8 ? 0x48 : 0x40));
 	if (bytes == 2)
 		X86_PUT(c, 0x66);
-	X86_PUT(c, rex, 0xc7, modrm);
-	if (rm == 4)
-		x86_put(c, fxsave + (fxsave[0] != 0x0f) + 3, 1);
-	x86_put32(c, (uint32_t)(distance + at));
+	X86_PUT(c, (uint8_t)((f->rex & 0x43) | (bytes == 8 ? 0x48 : 0x40)), 0xc7, 0x80 | f->rm);
+	if (f->rm == 4)
+		X86_PUT(c, f->sib);
+	x86_put32(c, (uint32_t)(f->distance + at));
 	x86_put(c, &value, bytes == 2 ? 2 : 4);
 }
 
@@ -287,13 +282,15 @@ static void put_into(struct x86_code *c, const uint8_t *fxsave, int32_t at, unsi
  * The last x87 instruction, its operand and its opcode are in it, or not, and AMD has one more bit
  * of MXCSR (as in recorder/xsave.c).  No flag changes.
  */
-static void put_fxsave(struct x86_code *c, const uint8_t *fxsave, unsigned len)
+static void put_fxsave(struct x86_code *c, const uint8_t *bytes, unsigned len)
 {
-	x86_put(c, fxsave, len);
-	put_into(c, fxsave, 6, 2, 0);
-	put_into(c, fxsave, 8, 8, 0);
-	put_into(c, fxsave, 16, 8, 0);
-	put_into(c, fxsave, 28, 4, 0xffff);
+	struct fxsave f = fxsave_decode(bytes, PATCH_BYTES);
+
+	x86_put(c, bytes, len);
+	put_into(c, &f, 6, 2, 0);
+	put_into(c, &f, 8, 8, 0);
+	put_into(c, &f, 16, 8, 0);
+	put_into(c, &f, 28, 4, 0xffff);
 }
 
 static void put_moved(struct x86_code *c, const struct patch_site *s, unsigned i, uint64_t addr)

@@ -103,8 +103,10 @@ bool topology_has_id(uint32_t leaf)
 	return leaf == 1 || leaf == 0xb || leaf == 0x1f || leaf == 0x8000001e || leaf == 0x80000026;
 }
 
-struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id, struct cpuid_leaf r)
+struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id)
 {
+	struct cpuid_leaf r = cpuid_masked(leaf, subleaf);
+
 	if (!cores || leaf > highest(leaf))
 		return r;
 	switch (leaf) {

@@ -12,8 +12,11 @@
 
 /* From now on topology_leaf() tells of so many. */
 void topology_show(unsigned cores);
-/* The answer r, as it is on the processor with the number id; unchanged before topology_show(). */
-struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id, struct cpuid_leaf r);
+/*
+ * What the program sees of cpuid on the processor with the number id: cpuid_masked(), and after
+ * topology_show() with so many processors.
+ */
+struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id);
 /* Does the answer depend on id? */
 bool topology_has_id(uint32_t leaf);
 

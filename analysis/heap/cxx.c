@@ -9,22 +9,6 @@
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* n characters of the template's argument, if that is known. */
-static bool string_of(struct heap_view *v, struct heap_value *x, uint64_t p, uint64_t n)
-{
-	const struct symbols_type *t = symbols_type_argument(x->of, 0);
-	const char *text;
-
-	if (!text_wide_prefix(t))
-		return shape_string(v, x, p, n);
-	text = text_wide_string(v, p, n, t);
-	if (!text)
-		return false;
-	shape_closed(x, text);
-	x->flags |= HEAP_STRING;
-	return true;
-}
-
 static bool string_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
@@ -37,7 +21,7 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 	/* the old string keeps its length before its characters */
 	if (!shape_word(v, x, "_M_string_length", &n) && !view_u64(v, p - 24, &n))
 		return false;
-	return string_of(v, x, p, n);
+	return shape_characters(v, x, p, n);
 }
 const struct heap_shape shape_cxx_string = { "std::string", string_is, NULL };
 
@@ -49,7 +33,7 @@ static bool view_is(struct heap_view *v, struct heap_value *x)
 	if ((!shape_is(name, "basic_string_view") && !shape_is(name, "string_view")) ||
 	    !shape_word(v, x, "_M_str", &p) || !shape_word(v, x, "_M_len", &n))
 		return false;
-	return string_of(v, x, p, n);
+	return shape_characters(v, x, p, n);
 }
 const struct heap_shape shape_cxx_view = { "std::string_view", view_is, NULL };
 

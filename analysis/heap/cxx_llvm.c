@@ -9,8 +9,6 @@
 
 #include "analysis/heap/shape.h"
 
-enum { NODES_MAX = 1 << 22 };
-
 /* The word at one of two paths. */
 static bool word(struct heap_view *v, const struct heap_value *x, const char *path,
 		 const char *newer, uint64_t *ret)
@@ -23,27 +21,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-static bool is_one_of(const char *name, const char *one, const char *two)
-{
-	return shape_is(name, one) || shape_is(name, two);
-}
-
 /* ---- strings --------------------------------------------------------------------------------- */
-
-static bool characters(struct heap_view *v, struct heap_value *x, uint64_t p, uint64_t n)
-{
-	const struct symbols_type *t = symbols_type_argument(x->of, 0);
-	const char *text;
-
-	if (!text_wide_prefix(t))
-		return shape_string(v, x, p, n);
-	text = text_wide_string(v, p, n, t);
-	if (!text)
-		return false;
-	shape_closed(x, text);
-	x->flags |= HEAP_STRING;
-	return true;
-}
 
 /*
  * A short one is in the object: its length, doubled, in the first byte, then the characters.  The
@@ -56,7 +34,7 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 	uint64_t n, p, data;
 	uint8_t first;
 
-	if (!is_one_of(shape_name(x->of), "basic_string", "string") ||
+	if (!shape_is_either(shape_name(x->of), "basic_string", "string") ||
 	    (!shape_path(x->of, "__r_.__value_.__l.__data_", &data, NULL) &&
 	     !shape_path(x->of, "__rep_.__l.__data_", &data, NULL)))
 		return false;
@@ -64,9 +42,9 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 		return false;		/* another layout, that a program can ask for */
 	if (first & 1)
 		return view_u64(v, x->addr + 8, &n) && view_u64(v, x->addr + data, &p) &&
-		       characters(v, x, p, n);
+		       shape_characters(v, x, p, n);
 	n = first / 2;
-	return n <= SHORT_MAX && characters(v, x, x->addr + symbols_type_size(one), n);
+	return n <= SHORT_MAX && shape_characters(v, x, x->addr + symbols_type_size(one), n);
 }
 const struct heap_shape shape_llvm_string = { "std::string", string_is, NULL };
 
@@ -74,9 +52,9 @@ static bool view_is(struct heap_view *v, struct heap_value *x)
 {
 	uint64_t p, n;
 
-	return is_one_of(shape_name(x->of), "basic_string_view", "string_view") &&
+	return shape_is_either(shape_name(x->of), "basic_string_view", "string_view") &&
 	       word(v, x, "__data", "__data_", &p) && word(v, x, "__size", "__size_", &n) &&
-	       characters(v, x, p, n);
+	       shape_characters(v, x, p, n);
 }
 const struct heap_shape shape_llvm_view = { "std::string_view", view_is, NULL };
 
@@ -179,11 +157,11 @@ const struct heap_shape shape_llvm_deque = { "std::deque", deque_is, deque_open 
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* data: first node, end, where a node has the next one (with its element behind that) */
+/* A node has the next one right before its element. */
 static bool list_is(struct heap_view *v, struct heap_value *x)
 {
 	bool forward = shape_is(shape_name(x->of), "forward_list");
-	uint64_t end, n = 0;
+	uint64_t end;
 
 	if (forward) {
 		if (!word(v, x, "__before_begin_.__value_.__next_", "__before_begin_.__next_",
@@ -195,26 +173,13 @@ static bool list_is(struct heap_view *v, struct heap_value *x)
 		return false;
 	}
 	x->data[1] = forward ? 0 : x->addr + end;
-	x->data[2] = forward ? 0 : 8;
-	for (uint64_t at = x->data[0]; at != x->data[1] && n < NODES_MAX; n++)
-		if (!view_u64(v, at + x->data[2], &at))
-			return false;
-	x->text = heap_text(v, "%s of %" PRIu64, forward ? "std::forward_list" : "std::list", n);
-	x->flags |= HEAP_OPENS;
-	if (!n)
-		shape_closed(x, x->text);
-	return true;
+	x->data[2] = forward ? 8 : 16;
+	return shape_list(v, x, forward ? 0 : 8);
 }
 
 static void list_open(struct heap_view *v, struct heap_value *x)
 {
-	uint64_t at = x->data[0];
-
-	for (uint64_t i = 0; at != x->data[1]; i++)
-		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i),
-			       symbols_type_argument(x->of, 0), at + x->data[2] + 8) ||
-		    !view_u64(v, at + x->data[2], &at))
-			return;
+	shape_list_open(v, x, x->data[2] - 8);
 }
 const struct heap_shape shape_llvm_list = { "std::list", list_is, list_open };
 
@@ -254,7 +219,7 @@ static bool node_element(struct heap_view *v, const struct symbols_type *map, ui
 static bool map_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = is_one_of(name, "map", "multimap"), set = is_one_of(name, "set", "multiset");
+	bool map = shape_is_either(name, "map", "multimap"), set = shape_is_either(name, "set", "multiset");
 	uint64_t n, element;
 
 	if ((!map && !set) ||
@@ -320,8 +285,8 @@ const struct heap_shape shape_llvm_map = { "std::map", map_is, map_open };
 static bool hash_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = is_one_of(name, "unordered_map", "unordered_multimap"),
-	     set = is_one_of(name, "unordered_set", "unordered_multiset");
+	bool map = shape_is_either(name, "unordered_map", "unordered_multimap"),
+	     set = shape_is_either(name, "unordered_set", "unordered_multiset");
 	uint64_t n;
 
 	if ((!map && !set) || !word(v, x, "__table_.__p2_.__value_", "__table_.__size_", &n) ||
@@ -361,7 +326,7 @@ static bool shared_is(struct heap_view *v, struct heap_value *x)
 	uint64_t p, control;
 	int64_t n[2];
 
-	if (!is_one_of(shape_name(x->of), "shared_ptr", "weak_ptr") ||
+	if (!shape_is_either(shape_name(x->of), "shared_ptr", "weak_ptr") ||
 	    !shape_word(v, x, "__ptr_", &p) || !shape_word(v, x, "__cntrl_", &control))
 		return false;
 	if (control && view_read(v, control + 8, n, sizeof(n)))

@@ -6,15 +6,12 @@
 
 #include "analysis/heap/shape.h"
 
-enum { NODES_MAX = 1 << 22 };
-
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* data: first node, end, count where it is known */
 static bool list_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	uint64_t offset, n = 0;
+	uint64_t offset;
 	bool forward = shape_is(name, "forward_list");
 
 	if (!forward && !shape_is(name, "list"))
@@ -24,34 +21,16 @@ static bool list_is(struct heap_view *v, struct heap_value *x)
 		return false;
 	x->data[1] = forward ? 0 : x->addr + offset;
 	x->data[2] = forward ? 8 : 16;
-	for (uint64_t at = x->data[0]; at != x->data[1] && n < NODES_MAX; n++)
-		if (!view_u64(v, at, &at))
-			return false;
-	x->text = heap_text(v, "%s of %" PRIu64, forward ? "std::forward_list" : "std::list", n);
-	x->flags |= HEAP_OPENS;
-	if (!n)
-		shape_closed(x, x->text);
-	return true;
+	return shape_list(v, x, 0);
 }
 
 static void list_open(struct heap_view *v, struct heap_value *x)
 {
-	uint64_t at = x->data[0];
-
-	for (uint64_t i = 0; at != x->data[1]; i++)
-		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i),
-			       symbols_type_argument(x->of, 0), at + x->data[2]) ||
-		    !view_u64(v, at, &at))
-			return;
+	shape_list_open(v, x, 0);
 }
 const struct heap_shape shape_cxx_list = { "std::list", list_is, list_open };
 
 /* ---- maps and sets --------------------------------------------------------------------------- */
-
-static bool is_map(const char *name, const char *plain, const char *multi)
-{
-	return shape_is(name, plain) || shape_is(name, multi);
-}
 
 /* What the tree or table inside holds, its second argument: pair<const K, V>. */
 static const struct symbols_type *element_of(const struct symbols_type *t, const char *inside)
@@ -89,7 +68,7 @@ void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symb
 static bool map_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = is_map(name, "map", "multimap"), set = is_map(name, "set", "multiset");
+	bool map = shape_is_either(name, "map", "multimap"), set = shape_is_either(name, "set", "multiset");
 	uint64_t n, header;
 
 	if ((!map && !set) || !shape_word(v, x, "_M_t._M_impl._M_node_count", &n) ||
@@ -158,8 +137,8 @@ const struct heap_shape shape_cxx_map = { "std::map", map_is, map_open };
 static bool hash_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = is_map(name, "unordered_map", "unordered_multimap"),
-	     set = is_map(name, "unordered_set", "unordered_multiset");
+	bool map = shape_is_either(name, "unordered_map", "unordered_multimap"),
+	     set = shape_is_either(name, "unordered_set", "unordered_multiset");
 	uint64_t n;
 
 	if ((!map && !set) || !shape_word(v, x, "_M_h._M_element_count", &n) ||

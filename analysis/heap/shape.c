@@ -6,27 +6,6 @@
 
 #include "analysis/heap/shape.h"
 
-bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
-		const struct symbols_type **type_ret)
-{
-	*offset = 0;
-	while (*path) {
-		size_t n = strcspn(path, ".");
-		char name[64];
-
-		if (n >= sizeof(name))
-			return false;
-		memcpy(name, path, n);
-		name[n] = 0;
-		if (!symbols_type_member(t, name, offset, &t))
-			return false;
-		path += n + (path[n] == '.');
-	}
-	if (type_ret)
-		*type_ret = t;
-	return true;
-}
-
 bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret)
 {
 	uint64_t offset, size;
@@ -74,6 +53,11 @@ bool shape_is(const char *name, const char *class)
 	return false;
 }
 
+bool shape_is_either(const char *name, const char *one, const char *other)
+{
+	return shape_is(name, one) || shape_is(name, other);
+}
+
 void shape_closed(struct heap_value *x, const char *text)
 {
 	x->text = text;
@@ -89,4 +73,47 @@ bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint
 	shape_closed(x, s);
 	x->flags |= HEAP_STRING;
 	return true;
+}
+
+bool shape_characters(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n)
+{
+	const struct symbols_type *t = symbols_type_argument(x->of, 0);
+	const char *text;
+
+	if (!text_wide_prefix(t))
+		return shape_string(v, x, addr, n);
+	text = text_wide_string(v, addr, n, t);
+	if (!text)
+		return false;
+	shape_closed(x, text);
+	x->flags |= HEAP_STRING;
+	return true;
+}
+
+bool shape_list(struct heap_view *v, struct heap_value *x, uint64_t next)
+{
+	enum { NODES_MAX = 1 << 22 };
+	uint64_t n = 0;
+
+	for (uint64_t at = x->data[0]; at != x->data[1] && n < NODES_MAX; n++)
+		if (!view_u64(v, at + next, &at))
+			return false;
+	x->text = heap_text(v, "%s of %" PRIu64,
+			    shape_is(shape_name(x->of), "list") ? "std::list" : "std::forward_list",
+			    n);
+	x->flags |= HEAP_OPENS;
+	if (!n)
+		shape_closed(x, x->text);
+	return true;
+}
+
+void shape_list_open(struct heap_view *v, struct heap_value *x, uint64_t next)
+{
+	uint64_t at = x->data[0];
+
+	for (uint64_t i = 0; at != x->data[1]; i++)
+		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i),
+			       symbols_type_argument(x->of, 0), at + x->data[2]) ||
+		    !view_u64(v, at + next, &at))
+			return;
 }

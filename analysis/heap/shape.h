@@ -6,9 +6,11 @@
 
 #include "analysis/heap/internal.h"
 
-/* "_M_impl._M_start": where in a t that is. */
-bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
-		const struct symbols_type **type_ret);
+static inline bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
+			      const struct symbols_type **type_ret)
+{
+	return symbols_type_descend(t, path, offset, type_ret);
+}
 /* What the member holds: at most 8 bytes. */
 bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret);
 const char *shape_name(const struct symbols_type *t);
@@ -17,10 +19,19 @@ bool shape_begins(const char *s, const char *with);
 void shape_elements_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *t);
 /* Is name std::class<...>, in whatever inline namespace? */
 bool shape_is(const char *name, const char *class);
+bool shape_is_either(const char *name, const char *one, const char *other);
 /* The text says it all: no children. */
 void shape_closed(struct heap_value *x, const char *text);
 /* ... the string of n bytes at addr; false: they cannot be read. */
 bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n);
+/* ... of n characters of the type that x's template has for its first argument. */
+bool shape_characters(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n);
+/*
+ * A std::list or forward_list, of either library.  data: first node, end, where in a node its
+ * element is.  next: where in a node the next one's address is.
+ */
+bool shape_list(struct heap_view *v, struct heap_value *x, uint64_t next);
+void shape_list_open(struct heap_view *v, struct heap_value *x, uint64_t next);
 
 /* cxx.c, cxx_nodes.c, cxx_held.c: as gdb's pretty-printers for libstdc++ show them */
 extern const struct heap_shape shape_cxx_string, shape_cxx_view, shape_cxx_bits, shape_cxx_vector,

@@ -172,13 +172,27 @@ static void fewer_stops(const struct rp_mm *mm, uint8_t *bytes, size_t len)
 	}
 }
 
+static struct err *put_fewer_stops(struct rp_task *t, const struct trace_effect *e,
+				   const uint64_t ends[2])
+{
+	struct trace_effect less = *e;
+	uint8_t *bytes = malloc(e->data_len);
+	struct err *err;
+
+	if (!bytes)
+		return &err_nomem;
+	memcpy(bytes, e->data, e->data_len);
+	fewer_stops(t->mm, bytes, e->data_len);
+	less.data = bytes;
+	err = put(t, &less, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
+	free(bytes);
+	return err;
+}
+
 struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e)
 {
 	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + e->data_len };
-	struct trace_effect less = *e;
-	uint8_t *bytes;
-	struct err *err;
 
 	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
@@ -186,17 +200,8 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PARKS));
 	} else {
 		TRY(calls_used(t, ev));
-		bytes = malloc(e->data_len);
-		if (!bytes)
-			return &err_nomem;
-		memcpy(bytes, e->data, e->data_len);
-		if (!rp_watched(r))
-			fewer_stops(t->mm, bytes, e->data_len);
-		less.data = bytes;
-		err = put(t, &less, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
-		free(bytes);
-		if (err)
-			return err;
+		TRY(rp_watched(r) ? put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends)
+				  : put_fewer_stops(t, e, ends));
 	}
 	t->mm->calls = t->serial;
 	return NULL;
