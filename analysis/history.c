@@ -541,9 +541,21 @@ static bool is_memory(struct session *s, int tid, uint64_t addr)
 	return replay_memory(s->r, tid, addr, &byte, 1) == 1;
 }
 
+/* All over a block, not only at its end: a mapping that has nothing to do with it may be there. */
+static bool is_all_memory(struct session *s, int tid, uint64_t addr, uint64_t size)
+{
+	enum { PLACES = 64 };
+
+	for (uint64_t i = PLACES; i > 0; i--) {
+		if (!is_memory(s, tid, addr + size / PLACES * i - 1))
+			return false;
+	}
+	return is_memory(s, tid, addr + size - 1);
+}
+
 /*
  * What the user took for a size is a pointer: bigger than anything, or an address with memory,
- * while at the end of such a block there is none.
+ * while a block of that size would reach to where there is none.
  */
 static bool is_no_size(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
@@ -553,7 +565,7 @@ static bool is_no_size(struct session *s, const struct pending *p, uint64_t valu
 	if (!p->fn->own || p->fn->bytes || size < SMALL || !value)
 		return false;
 	if (size < OWN_SIZE_MAX &&
-	    (is_memory(s, tid, value + size - 1) || !is_memory(s, tid, size)))
+	    (is_all_memory(s, tid, value, size) || !is_memory(s, tid, size)))
 		return false;
 	s->no_size = s->no_size ? s->no_size : p->fn;
 	s->no_size_is = s->no_size == p->fn ? size : s->no_size_is;
