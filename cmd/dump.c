@@ -39,7 +39,7 @@ static void print_signal_event(FILE *out, const struct trace_event *ev)
 
 	if (e) {
 		print_signal(out, e->x);
-		fprintf(out, " %s", NAME_IN(fate_names, e->y));
+		fprintf(out, " %s", NAME_IN(disposition_names, e->y));
 		if (e->data_len)
 			memcpy(&info, e->data,
 			       e->data_len < sizeof(info) ? e->data_len : sizeof(info));
@@ -291,7 +291,7 @@ static void json_kind(json_t *j, const struct trace_event *ev, const struct task
 		const char *name = e->x < 65 ? sys_signal_name((int)e->x) : NULL;
 
 		json_object_set_new(j, "signal", name ? json_string(name) : json_count(e->x));
-		json_object_set_new(j, "fate", json_string(NAME_IN(fate_names, e->y)));
+		json_object_set_new(j, "fate", json_string(NAME_IN(disposition_names, e->y)));
 	}
 	if (ev->kind == TRACE_EXEC && words)
 		json_object_set_new(j, "argv", json_words(words->data, words->data_len));

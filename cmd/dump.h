@@ -49,7 +49,7 @@ void print_signal(FILE *out, uint64_t v);
 
 /* ---- dump_effect.c ----------------------------------------------------------------- */
 
-extern const char *const fate_names[4];
+extern const char *const disposition_names[4];
 
 #define NAME_IN(names, i) \
 	((uint64_t)(i) < sizeof(names) / sizeof(*(names)) && (names)[i] ? (names)[i] : "?")

@@ -8,7 +8,7 @@
 #include "cmd/dump.h"
 #include "tracee/patch.h"
 
-const char *const fate_names[4] = {
+const char *const disposition_names[4] = {
 	[TRACE_SIGNAL_HANDLED] = "handled", [TRACE_SIGNAL_IGNORED] = "ignored",
 	[TRACE_SIGNAL_FATAL] = "fatal", [TRACE_SIGNAL_TRACED] = "traced",
 };
@@ -161,7 +161,7 @@ void print_effect(FILE *out, const struct trace_effect *e)
 	case TRACE_SIGINFO:
 		fputc(' ', out);
 		print_signal(out, e->x);
-		fprintf(out, " %s", NAME_IN(fate_names, e->y));
+		fprintf(out, " %s", NAME_IN(disposition_names, e->y));
 		break;
 	default:
 		if (e->addr)

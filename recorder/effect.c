@@ -152,14 +152,14 @@ void rec_effect_xstate(struct recorder *rec, struct rec_task *t)
 }
 
 void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
-			enum trace_signal_fate fate)
+			enum trace_signal_disposition disposition)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_SIGINFO);
 	siginfo_t *copy = rec_alloc(rec, sizeof(*copy));
 
 	*copy = *info;
 	e->x = (uint64_t)sig;
-	e->y = fate;
+	e->y = disposition;
 	e->data = copy;
 	e->data_len = sizeof(*copy);
 }

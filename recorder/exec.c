@@ -397,7 +397,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	TRY(image(rec, t, regs.rip));
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	t->birth = regs;
 	t->at_syscall = false;
 	rec_task_ready(t);

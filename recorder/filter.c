@@ -133,7 +133,7 @@ static struct err *skip_call(struct recorder *rec, struct rec_task *t)
 	rec_effect_ret(rec, regs.rax);
 	t->in_syscall = false;
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, (int64_t)regs.rax);
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	rec_task_ready(t);
 	return NULL;
 }

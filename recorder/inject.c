@@ -55,7 +55,7 @@ struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const st
 		return NULL;	/* dying: handled as any stop */
 	regs.rip -= 2;
 	regs.rax = entry->orig_rax;
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	t->at_syscall = true;
 	t->in_syscall = false;
 	rec_task_ready(t);

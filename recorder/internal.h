@@ -33,7 +33,7 @@ void rec_effect_patch(struct recorder *rec, const struct patch *p);
 void rec_effect_regs(struct recorder *rec, const struct regs *regs);
 void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
 void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
-			enum trace_signal_fate fate);
+			enum trace_signal_disposition disposition);
 void rec_effect_ret(struct recorder *rec, uint64_t ret);
 /* What path arguments of t's call said, for people who read a dump. */
 void rec_effect_strings(struct recorder *rec, struct rec_task *t);
@@ -192,13 +192,15 @@ struct err *rec_go_on(struct recorder *rec, struct rec_task *t, int sig);
 /* t is in no group stop any more. */
 void rec_group_stop_ends(struct recorder *rec, struct rec_task *t);
 
-/* ---- left.c: where the last event left a task ------------------------------------------------ */
-void rec_left(struct rec_task *t, const struct regs *regs, bool computing);
-void rec_left_handler(struct rec_task *t, const struct regs *regs);	/* by rt_sigreturn */
+/* ---- resume_point.c: where the last event left a task ---------------------------------------- */
+void rec_resume_point_set(struct rec_task *t, const struct regs *regs, bool computing);
+void rec_resume_point_behind_handler(struct rec_task *t,
+				     const struct regs *regs); /* by rt_sigreturn */
 /* A signal strikes at regs, which place names. */
-void rec_left_interrupted(struct rec_task *t, enum trace_place place, const struct regs *regs);
-bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
-bool rec_same_point(const struct regs *a, const struct regs *b);
+void rec_resume_point_interrupted(struct rec_task *t, enum trace_place place,
+				  const struct regs *regs);
+bool rec_resume_point_kept(const struct rec_task *t, const struct regs *regs);
+bool rec_resume_point_same(const struct regs *a, const struct regs *b);
 /* A SIGTRAP of ours would reset what the program has set for it. */
 bool rec_trap_blocked(const struct rec_task *t);
 
@@ -309,11 +311,11 @@ struct rec_hook {
 const struct rec_hook *rec_hook_for(uint64_t nr);
 extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 
-/* ---- fate.c: what signals would do to a task ------------------------------------------------- */
+/* ---- disposition.c: what signals would do to a task ------------------------------------------ */
 #define SIGBIT(s) (1ull << ((s) - 1))
 #define STOP_SIGNALS (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
-enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
-enum fate rec_signal_fate(const struct rec_task *t, int sig, bool synchronous);
+enum disposition { SIGNAL_HANDLED, SIGNAL_IGNORED, SIGNAL_FATAL };
+enum disposition rec_signal_disposition(const struct rec_task *t, int sig, bool synchronous);
 /* What the kernel has for the task and its process and has not delivered. */
 uint64_t rec_signals_pending(pid_t tid);
 /* It wants to know of it, or will die of it. */

@@ -80,7 +80,7 @@ static void regs_set(struct recorder *rec, struct rec_task *t, bool vector)
 	rec_effect_regs(rec, &regs);
 	if (vector)
 		rec_effect_xstate(rec, t);
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	t->at_syscall = false;
 	rec_write(rec, t, TRACE_NOTE, 0, NULL, 0);
 	rec_pending_restore(rec, &mine);

@@ -395,7 +395,7 @@ static struct err *step_done(struct recorder *rec, struct rec_task *t, const sig
 	TRY(tracee_regs_get(t->tid, &regs));
 	rec_effect_siginfo(rec, SIGTRAP, info, TRACE_SIGNAL_TRACED);
 	rec_write(rec, t, TRACE_SIGNAL, TRACE_AT_STEP, &regs, SIGTRAP);
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	t->at_syscall = false;
 	rec->first = NULL;
 	rec_pt_hold(rec, t, PT_TOLD, SIGTRAP, info, 0);
@@ -442,7 +442,7 @@ struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struc
 	TRY(rec_name_here(rec, t, regs));
 	rec_effect_siginfo(rec, SIGTRAP, info, TRACE_SIGNAL_TRACED);
 	rec_write(rec, t, TRACE_SIGNAL, TRACE_AT_LAST, regs, SIGTRAP);
-	rec_left(t, regs, false);
+	rec_resume_point_set(t, regs, false);
 	t->at_syscall = false;
 	rec_pt_hold(rec, t, PT_SIGNAL, SIGTRAP, info, 0);
 	return NULL;

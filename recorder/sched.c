@@ -461,7 +461,7 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 		return rec_go_on(rec, t, 0);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
 	if (ask != SLICE_DUE && !spins && !t->deferred.n && !rec->options->chaos &&
-	    !rec_not_moved(t, &regs))
+	    !rec_resume_point_kept(t, &regs))
 		return rec_go_on(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
 	if (named && t->deferred.n)

@@ -118,7 +118,7 @@ struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
 	TRY(rec_signal_unforce(rec, t, sig));
 	rec_effect_regs(rec, after);
 	rec_write(rec, t, TRACE_TRAP, 0, before, 0);
-	rec_left(t, after, false);
+	rec_resume_point_set(t, after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	return NULL;
@@ -233,7 +233,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		 */
 		rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
 		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-		rec_left(t, regs, place == TRACE_AT_NOWHERE || t->last_computing);
+		rec_resume_point_set(t, regs, place == TRACE_AT_NOWHERE || t->last_computing);
 		return NULL;
 	}
 	TRY(tracee_regs_get(t->tid, &after));
@@ -246,8 +246,8 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		action->handler = 0;
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	rec_left_interrupted(t, place, regs);
-	rec_left(t, &after, false);
+	rec_resume_point_interrupted(t, place, regs);
+	rec_resume_point_set(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	rec_pt_stepped(rec, t, SIGTRAP);
@@ -260,7 +260,7 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 {
 	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	rec_left(t, regs, false);
+	rec_resume_point_set(t, regs, false);
 	if (place == TRACE_AT_FAULT && rec_is_init(t))
 		return rec_init_dies(rec, t, sig);
 	return rec_go_on(rec, t, sig);
@@ -456,7 +456,8 @@ static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs
 		regs->orig_rax = (uint64_t)-1;
 		return true;
 	}
-	if (regs->rip != FIXED_UNTRACED_AFTER || rec_signal_fate(t, sig, false) == FATE_NOTHING ||
+	if (regs->rip != FIXED_UNTRACED_AFTER ||
+	    rec_signal_disposition(t, sig, false) == SIGNAL_IGNORED ||
 	    !((sig == SIGPIPE && ret == -EPIPE) || (sig == SIGXFSZ && ret == -EFBIG)))
 		return false;
 	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
@@ -478,7 +479,7 @@ static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig
 	t->signal_ns = now_ns();
 	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_TRACED);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	rec_left(t, regs, false);
+	rec_resume_point_set(t, regs, false);
 	t->at_syscall = false;
 	rec_pt_hold(rec, t, PT_SIGNAL, sig, info, 0);
 	return NULL;
@@ -516,10 +517,10 @@ static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int
 		rec_pt_send(t, &info);	/* it stays pending, as in ptrace_signal() */
 		return NULL;
 	}
-	switch (rec_signal_fate(t, sig, false)) {
-	case FATE_NOTHING:
+	switch (rec_signal_disposition(t, sig, false)) {
+	case SIGNAL_IGNORED:
 		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
-	case FATE_FATAL:
+	case SIGNAL_FATAL:
 		return deliver_fatal(rec, t, sig, &info, TRACE_AT_LAST, &regs);
 	default:
 		return deliver_to_handler(rec, t, sig, &info, TRACE_AT_LAST, &regs);
@@ -533,7 +534,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	struct regs regs;
 	siginfo_t info;
 	bool sync, mine, resent, traced;
-	enum fate fate;
+	enum disposition disposition;
 	uint64_t own;
 	int chosen;
 
@@ -582,23 +583,23 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
 	sync = is_synchronous(sig, &info);
-	fate = rec_signal_fate(t, sig, sync);
-	if (fate == FATE_FATAL && !sync && rec_is_init(t))
-		fate = FATE_NOTHING;
-	if (fate == FATE_NOTHING && !traced) {
+	disposition = rec_signal_disposition(t, sig, sync);
+	if (disposition == SIGNAL_FATAL && !sync && rec_is_init(t))
+		disposition = SIGNAL_IGNORED;
+	if (disposition == SIGNAL_IGNORED && !traced) {
 		TRY(rec_buffer_resume(rec, t, &regs));
 		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
 	}
 	/* what is stepped has not done its instruction when a signal comes first */
-	if (rec_not_moved(t, &regs) ||
-	    ((resent || rec_pt_steps(t)) && rec_same_point(&regs, &t->last)))
+	if (rec_resume_point_kept(t, &regs) ||
+	    ((resent || rec_pt_steps(t)) && rec_resume_point_same(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
-	if (fate == FATE_FATAL && !traced &&
+	if (disposition == SIGNAL_FATAL && !traced &&
 	    (place != TRACE_AT_NOWHERE || resent))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
-	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
+	if (disposition == SIGNAL_FATAL && !traced && !t->fatal_ns)
 		t->fatal_ns = now_ns();
 	own = sync || rec_pt_steps(t) ||
 			      (info.si_code != SI_KERNEL && info.si_code != SI_TIMER)

@@ -54,7 +54,7 @@ bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
 		      const struct regs *regs);
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
-/* ---- handoff.c: locks --------------------------------------------------------------- */
+/* ---- lock_handoff.c: locks ------------------------------------------------------------------- */
 /* t begins to wait for a futex. */
 void rec_handoff_wait(struct recorder *rec, struct rec_task *t, const uint64_t *args);
 /* It is about to wake others by a traced call, and has done so. */

@@ -468,7 +468,7 @@ static struct err *write_point(struct recorder *rec, struct rec_task *t, const s
 	if (left.eflags != regs->eflags)
 		TRY(tracee_regs_set(t->tid, &left));
 	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &left, 0);
-	rec_left(t, &left, true);
+	rec_resume_point_set(t, &left, true);
 	t->at_syscall = false;
 	return NULL;
 }
@@ -498,7 +498,7 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 		return take_fault(rec, t);
 	}
 	TRY(tracee_regs_get(t->tid, &regs));
-	if (rec_not_moved(t, &regs)) {
+	if (rec_resume_point_kept(t, &regs)) {
 		*named = true;
 		rec_task_ready(t);
 		/* what it did up to this call is in no event yet: nobody else may run */

@@ -45,15 +45,15 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig);
 /* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
 struct rec_copies;
 void rec_copies_drop(struct rec_copies *c);
-/* near.c: pages in mappings of more than `large' bytes. */
-enum { NEAR_MAX = 256 };
-struct rec_near { uint64_t large, page[NEAR_MAX]; size_t n; };
-void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
-		   const struct tracee_maps *maps);
-void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page);
-void rec_near_sort(struct rec_near *near);
-/* After rec_near_sort(). */
-bool rec_near_has(const struct rec_near *near, uint64_t page);
+/* reachable.c: pages in mappings of more than `large' bytes. */
+enum { REACHABLE_MAX = 256 };
+struct rec_reachable { uint64_t large, page[REACHABLE_MAX]; size_t n; };
+void rec_reachable_find(struct rec_reachable *near, const struct rec_task *t,
+			const struct regs *regs, const struct tracee_maps *maps);
+void rec_reachable_add(struct rec_reachable *near, const struct tracee_maps *maps, uint64_t page);
+void rec_reachable_sort(struct rec_reachable *near);
+/* After rec_reachable_sort(). */
+bool rec_reachable_has(const struct rec_reachable *near, uint64_t page);
 /* False: some memory is not covered. */
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
 		 const struct tracee_maps *maps);

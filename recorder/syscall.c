@@ -314,7 +314,7 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	rec_effect_ret(rec, 0);
 	t->in_syscall = false;
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, 0);
-	rec_left(t, &regs, false);
+	rec_resume_point_set(t, &regs, false);
 	rec_task_ready(t);
 	rec_slice_yield(rec, t);
 	rec->slices.yielded = true;
@@ -352,7 +352,7 @@ static struct err *vsyscall(struct recorder *rec, struct rec_task *t)
 	before.rax = before.orig_rax;
 	before.orig_rax = (uint64_t)-1;
 	rec_write(rec, t, TRACE_TRAP, 0, &before, 0);
-	rec_left(t, &after, false);
+	rec_resume_point_set(t, &after, false);
 	rec_task_ready(t);
 	return NULL;
 }
@@ -700,9 +700,9 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
 	if (sigreturn)
-		rec_left_handler(t, &regs);
+		rec_resume_point_behind_handler(t, &regs);
 	else
-		rec_left(t, &regs, false);
+		rec_resume_point_set(t, &regs, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	if (call->nr == SYS_futex)

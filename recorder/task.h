@@ -93,7 +93,7 @@ struct rec_buffer {
 	unsigned codes;
 	const void *files;	/* the struct rec_files that its table of descriptors speaks of */
 	unsigned mapped_gen, cpuids;
-	uint8_t wakes;		/* buf_state.wakes: handoff.c */
+	uint8_t wakes;		/* buf_state.wakes: lock_handoff.c */
 	unsigned wakes_n;	/* wake-ups since then that were in vain */
 	/* park.c */
 	uint8_t parks;		/* buf_state.parks */
@@ -241,7 +241,7 @@ struct rec_task {
 		uint64_t nr, rip, since_ns;
 		unsigned rounds;
 	} again;
-	/* registers after its last event: where it resumes in user mode; rec_left() */
+	/* registers after its last event: where it resumes in user mode; rec_resume_point_set() */
 	struct regs last;
 	/* that is in computing code: a point there, or back there from a handler */
 	bool last_computing;
@@ -284,7 +284,7 @@ struct rec_task {
 	uint64_t wasted_ns;	/* time others spent in loops, up to then */
 	uint64_t left_progress;	/* rec_slices.progress, then */
 	uint64_t turn_mark;	/* at which call, with what, its last turn ended; 0: at none */
-	uint64_t lock_addr;	/* handoff.c: it has waited for the lock there */
+	uint64_t lock_addr;	/* lock_handoff.c: it has waited for the lock there */
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
 	unsigned call_gap;	/* instructions from one of its calls to the next; 0: not known */

@@ -10,8 +10,8 @@
  *
  * For that the recorder keeps a copy of the pages.  Unchanged pages cost a comparison.  When there
  * is more memory than may be read in a twentieth of the time that has passed, large mappings are
- * left out, but for pages that are near (near.c) or have changed before, and the event says so
- * (TRACE_POINT, object = 1): replay then keeps a way back.
+ * left out, but for pages that registers and frames reach (reachable.c) or that have changed
+ * before, and the event says so (TRACE_POINT, object = 1): replay then keeps a way back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,8 +82,8 @@ struct pass {
 	uint64_t sum;
 	const struct rec_task *t;
 	bool beside;			/* for on_page(): pages a waiting call may write to */
-	struct rec_near near;		/* of mappings that are left out */
-	struct rec_near told;		/* what registers and the inner frames point to */
+	struct rec_reachable near;		/* of mappings that are left out */
+	struct rec_reachable told;		/* what registers and the inner frames point to */
 };
 
 static void witness(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
@@ -110,7 +110,7 @@ static struct changed *changed_page(struct pass *s, const struct copy *p)
 	}
 	c = &s->changed[s->changed_n++];
 	*c = (struct changed){ .page = p, .rank = p->changes };
-	if (rec_near_has(&s->told, p->addr))
+	if (rec_reachable_has(&s->told, p->addr))
 		c->rank += CHANGES_MAX + 1;
 	return c;
 }
@@ -216,7 +216,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 		keep(s, p);
 		return;
 	}
-	if (copies_in_use >= COPIES_MAX && !rec_near_has(&s->told, addr)) {
+	if (copies_in_use >= COPIES_MAX && !rec_reachable_has(&s->told, addr)) {
 		s->sum += mem_sum_one(addr / PAGE_BYTES, bytes);
 		return;
 	}
@@ -340,14 +340,14 @@ static void find_near(struct pass *s, const struct rec_task *t, const struct reg
 		      const struct tracee_maps *maps)
 {
 	s->near.large = (uint64_t)SMALL_PAGES * PAGE_BYTES;
-	rec_near_find(&s->near, t, regs, maps);
+	rec_reachable_find(&s->near, t, regs, maps);
 	for (size_t i = 0; i < s->old.n; i++) {
 		struct copy *p = s->old.page[i];
 
 		if (p->hot && p->hot--)
-			rec_near_add(&s->near, maps, p->addr);
+			rec_reachable_add(&s->near, maps, p->addr);
 	}
-	rec_near_sort(&s->near);
+	rec_reachable_sort(&s->near);
 }
 
 /* The end of the part of [addr, end) that lies before [from, to). */
@@ -435,8 +435,8 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 				      : PAGES_MAX);
 	s.budget = s.budget < PAGES_MIN ? PAGES_MIN : s.budget > PAGES_MAX ? PAGES_MAX : s.budget;
 	few = resident_pages(t) <= s.budget;
-	rec_near_find(&s.told, t, regs, maps);
-	rec_near_sort(&s.told);
+	rec_reachable_find(&s.told, t, regs, maps);
+	rec_reachable_sort(&s.told);
 	if (!few) {
 		windows(rec, t, regs);
 		find_near(&s, t, regs, maps);

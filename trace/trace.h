@@ -136,7 +136,7 @@ enum trace_effect_kind {
 	TRACE_ECHO,
 	/* a note for people: x = argument index, data = the string it pointed to (maybe cut) */
 	TRACE_STR,
-	/* data = siginfo_t, x = signal number, y = enum trace_signal_fate */
+	/* data = siginfo_t, x = signal number, y = enum trace_signal_disposition */
 	TRACE_SIGINFO,
 	/* data = NUL-separated command line of an exec'd program; object = 0 */
 	TRACE_ARGV,
@@ -203,7 +203,7 @@ enum trace_object_kind {
 };
 
 /* TRACED: a recorded tracer is shown it; what it lets through is an event of its own. */
-enum trace_signal_fate {
+enum trace_signal_disposition {
 	TRACE_SIGNAL_HANDLED = 0,
 	TRACE_SIGNAL_IGNORED,
 	TRACE_SIGNAL_FATAL,

@@ -1,5 +1,5 @@
 /*
- * handoff.c - a lock is handed to those who wait for it in vain.
+ * lock_handoff.c - a lock is handed to those who wait for it in vain.
  *
  * A thread that unlocks, wakes a waiter and locks again at once starves the waiter: alone on one
  * processor the kernel switches to who wakes up, and the lock is free then.  Here the waker goes

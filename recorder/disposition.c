@@ -1,5 +1,5 @@
 /*
- * fate.c - what signals would do to a task.
+ * disposition.c - what signals would do to a task.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,16 +11,16 @@
 
 #include "recorder/ptrace.h"
 
-enum fate rec_signal_fate(const struct rec_task *t, int sig, bool synchronous)
+enum disposition rec_signal_disposition(const struct rec_task *t, int sig, bool synchronous)
 {
 	uint64_t handler = t->sighand->action[sig].handler;
 
 	if (synchronous && (handler == 1 || (t->sigmask & SIGBIT(sig))))
-		return FATE_FATAL;	/* force_sig: the kernel does not let it be ignored */
+		return SIGNAL_FATAL;	/* force_sig: the kernel does not let it be ignored */
 	if (handler > 1)
-		return FATE_HANDLER;
+		return SIGNAL_HANDLED;
 	if (handler == 1)
-		return FATE_NOTHING;
+		return SIGNAL_IGNORED;
 	switch (sig) {
 	case SIGCHLD:
 	case SIGURG:
@@ -30,15 +30,15 @@ enum fate rec_signal_fate(const struct rec_task *t, int sig, bool synchronous)
 	case SIGTSTP:
 	case SIGTTIN:
 	case SIGTTOU:
-		return FATE_NOTHING;
+		return SIGNAL_IGNORED;
 	default:
-		return FATE_FATAL;
+		return SIGNAL_FATAL;
 	}
 }
 
 bool rec_signal_matters(const struct rec_task *t, int sig)
 {
-	return rec_pt_traced(t) || rec_signal_fate(t, sig, false) != FATE_NOTHING;
+	return rec_pt_traced(t) || rec_signal_disposition(t, sig, false) != SIGNAL_IGNORED;
 }
 
 /*
@@ -91,7 +91,7 @@ bool rec_signal_stops(int sig)
 
 static bool is_noticed(const struct rec_task *t, int sig)
 {
-	return rec_signal_stops(sig) || rec_signal_fate(t, sig, false) != FATE_NOTHING;
+	return rec_signal_stops(sig) || rec_signal_disposition(t, sig, false) != SIGNAL_IGNORED;
 }
 
 bool rec_signal_awaits(const struct rec_task *t, bool other_mask)

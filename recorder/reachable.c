@@ -1,9 +1,9 @@
 /*
- * near.c - which pages of a large program are looked at for each point all the same.
+ * reachable.c - which pages of a large program are looked at for each point all the same.
  *
- * What tells a point from an earlier pass is most often near: what registers and the innermost
- * frames point to (a counter in an interpreter's frame), and what those point to in turn; and pages
- * that have changed between earlier points (witness.c).
+ * The words that tell a point from an earlier pass are most often those that registers and the
+ * innermost frames point to (a counter in an interpreter's frame), what those point to in turn,
+ * and pages that have changed between earlier points (witness.c).
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,14 +19,15 @@ static bool holds(const struct tracee_maps *maps, uint64_t addr)
 	return m && (m->prot & PROT_WRITE) && !m->inode && !m->shared;
 }
 
-static bool is_large(const struct rec_near *near, const struct tracee_maps *maps, uint64_t addr)
+static bool is_large(const struct rec_reachable *near, const struct tracee_maps *maps,
+		     uint64_t addr)
 {
 	const struct tracee_map *m = tracee_maps_find(maps, addr);
 
 	return holds(maps, addr) && m->end - m->start > near->large;
 }
 
-static void add(struct rec_near *near, const struct tracee_maps *maps, uint64_t addr)
+static void add(struct rec_reachable *near, const struct tracee_maps *maps, uint64_t addr)
 {
 	uint64_t page = page_down(addr);
 
@@ -34,11 +35,11 @@ static void add(struct rec_near *near, const struct tracee_maps *maps, uint64_t 
 		if (near->page[i] == page)
 			return;
 	}
-	if (near->n < NEAR_MAX && is_large(near, maps, page))
+	if (near->n < REACHABLE_MAX && is_large(near, maps, page))
 		near->page[near->n++] = page;
 }
 
-static void add_around(struct rec_near *near, const struct tracee_maps *maps, uint64_t addr)
+static void add_around(struct rec_reachable *near, const struct tracee_maps *maps, uint64_t addr)
 {
 	if (addr < 0x10000)
 		return;
@@ -47,7 +48,7 @@ static void add_around(struct rec_near *near, const struct tracee_maps *maps, ui
 	add(near, maps, addr + AROUND);
 }
 
-void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page)
+void rec_reachable_add(struct rec_reachable *near, const struct tracee_maps *maps, uint64_t page)
 {
 	add(near, maps, page);
 }
@@ -59,19 +60,19 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void rec_near_sort(struct rec_near *near)
+void rec_reachable_sort(struct rec_reachable *near)
 {
 	qsort(near->page, near->n, sizeof(near->page[0]), by_address);
 }
 
-bool rec_near_has(const struct rec_near *near, uint64_t page)
+bool rec_reachable_has(const struct rec_reachable *near, uint64_t page)
 {
 	return near->n &&
 	       bsearch(&page, near->page, near->n, sizeof(near->page[0]), by_address);
 }
 
-void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
-		   const struct tracee_maps *maps)
+void rec_reachable_find(struct rec_reachable *near, const struct rec_task *t,
+			const struct regs *regs, const struct tracee_maps *maps)
 {
 	const uint64_t *reg = (const uint64_t *)regs;
 	uint64_t word[FRAME_WORDS];

@@ -1,5 +1,6 @@
 /*
- * left.c - where the last event left a task, and whether the task has run an instruction since.
+ * resume_point.c - where the last event left a task, and whether the task has run an instruction
+ * since.
  */
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 enum { EFLAGS_RF = 1 << 16 };
 
-bool rec_same_point(const struct regs *a, const struct regs *b)
+bool rec_resume_point_same(const struct regs *a, const struct regs *b)
 {
 	struct regs x = *a, y = *b;
 
@@ -17,23 +18,24 @@ bool rec_same_point(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-void rec_left(struct rec_task *t, const struct regs *regs, bool computing)
+void rec_resume_point_set(struct rec_task *t, const struct regs *regs, bool computing)
 {
 	t->last = *regs;
 	t->last_computing = computing;
 }
 
-void rec_left_handler(struct rec_task *t, const struct regs *regs)
+void rec_resume_point_behind_handler(struct rec_task *t, const struct regs *regs)
 {
 	bool behind = false;
 
 	for (unsigned i = 0; i < REC_BEHIND; i++)
 		behind |= t->behind[i] == regs->rip;
-	rec_left(t, regs, !behind);
+	rec_resume_point_set(t, regs, !behind);
 }
 
 /* It was interrupted there: if behind a system call, it is there again when the handler returns. */
-void rec_left_interrupted(struct rec_task *t, enum trace_place place, const struct regs *regs)
+void rec_resume_point_interrupted(struct rec_task *t, enum trace_place place,
+				  const struct regs *regs)
 {
 	if (place != TRACE_AT_LAST || t->last_computing || regs->rcx != regs->rip)
 		return;
@@ -50,9 +52,9 @@ void rec_left_interrupted(struct rec_task *t, enum trace_place place, const stru
  * Behind a system call they do (rcx holds the address behind it, which is seldom there otherwise,
  * and nobody comes to that address with it but from the call), and in front of one.
  */
-bool rec_not_moved(const struct rec_task *t, const struct regs *regs)
+bool rec_resume_point_kept(const struct rec_task *t, const struct regs *regs)
 {
-	return rec_same_point(regs, &t->last) && !t->last_computing &&
+	return rec_resume_point_same(regs, &t->last) && !t->last_computing &&
 	       (t->at_syscall || t->last.rcx == t->last.rip);
 }
 
