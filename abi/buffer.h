@@ -65,7 +65,7 @@
 #define STUB_INFO   32
 
 #define STUB_LOADER 1 /* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
-#define STUB_MARKED 2 /* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
+#define STUB_UD2 2 /* its own cpuid or rdtsc is ud2 (tracee/ud2.h) */
 #define STUB_TSCP   8 /* it is rdtscp */
 #define STUB_VDSO   4 /* in the vdso: no call of the program's */
 
@@ -161,7 +161,7 @@ struct buf_state {
 	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint64_t code[2][2];
 	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
-	/* recording: code to be executed has to be looked at first (tracee/mark.h) */
+	/* recording: code to be executed has to be looked at first (tracee/ud2.h) */
 	uint8_t marked;
 	uint8_t cpu_asked;	/* recording: getcpu is traced; else the answer is 0 */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */

@@ -70,7 +70,7 @@ static void print_patch(FILE *out, const struct trace_effect *e)
 {
 	static const char *const kinds[] = {
 		[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc",
-		[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop",
+		[PATCH_UD2] = "mark", [PATCH_SPIN] = "waiting loop",
 		[PATCH_FXSAVE] = "fxsave"
 	};
 

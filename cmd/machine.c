@@ -19,7 +19,7 @@
 #include "cmd/machine.h"
 #include "tracee/cpu.h"
 #include "tracee/level.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/registers.h"
 #include "tracee/ticks.h"
 

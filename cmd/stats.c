@@ -61,7 +61,7 @@ struct zip {
 
 static const char *const patch_kinds[PATCH_KINDS] = {
 	[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc",
-	[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop",
+	[PATCH_UD2] = "mark", [PATCH_SPIN] = "waiting loop",
 	[PATCH_FXSAVE] = "fxsave"
 };
 

@@ -25,7 +25,7 @@
 #include "base/alloc.h"
 #include "recorder/ptrace.h"
 #include "tracee/blob.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/room.h"
 
 /* ---- the state in the tracee ----------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
  * buffer.h - what runs inside the recorded process: the system call buffer, tasks that sleep in it,
- * marked and patched instructions.
+ * ud2 patches and patched instructions.
  */
 #ifndef RECORDER_BUFFER_H
 #define RECORDER_BUFFER_H
@@ -56,8 +56,8 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
  */
 struct err *rec_unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len,
 			uint64_t to, uint64_t to_len);
-/* Instructions there have been marked: the hook must not let the program write to them. */
-struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len);
+/* Instructions there have become ud2: the hook must not let the program write to them. */
+struct err *rec_buffer_has_ud2(struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
 /* Patched cpuid instructions trap from now on. */
@@ -75,32 +75,32 @@ struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes,
 			uint64_t len);
 
-/* ---- mark.c -------------------------------------------------------------------------------- */
+/* ---- ud2.c ----------------------------------------------------------------------------------- */
 /*
  * Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid
- * and rdtsc do not trap they are marked, with effects for the event that is being made.  Before
+ * and rdtsc do not trap they become ud2, with effects for the event that is being made.  Before
  * rec_buffer_mapped(). */
-struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+struct err *rec_ud2_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			  uint64_t offset, const struct stat *st);
 /* The same of what the task is about to run, from addr on, before end. */
-struct err *rec_mark_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end);
+struct err *rec_ud2_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end);
 /*
  * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
  * sees (auxv.c).
  */
 struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
 /*
- * A marked xgetbv, xsave or xrstor (xsave.c), whose original bytes are text: done, with its
- * effects; *done false: it faults.
+ * An xgetbv, xsave or xrstor that has become ud2 (xsave.c), whose original bytes are text: the
+ * instruction is done, with its effects; *done false: the instruction faults.
  */
 struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs,
 			   enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
-void rec_marks_deinit(struct recorder *rec);
+void rec_ud2_deinit(struct recorder *rec);
 
 /* ---- written_code.c: memory that is writable and executable at once ----------------------- */
 /*
  * At the exit of the call that gave t's private pages [addr, addr + len) this protection: where
- * instructions are marked they are executable only when what is in them has been looked at.
+ * instructions become ud2, they are executable only when what is in them has been looked at.
  */
 struct err *rec_written_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 			       uint64_t len, uint64_t prot);
@@ -183,7 +183,7 @@ void rec_tsc_seen(struct rec_task *t, uint64_t more);
 /* A signal in the hook; *mine: it is a thread's first rdtsc there, which it makes again. */
 struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
 			    const struct regs *regs, bool *mine) __must_check;
-/* There may be one in new code that no mark was made for. */
+/* There may be an rdtsc in new code that has not become ud2. */
 struct err *rec_tsc_doubt(struct recorder *rec, struct rec_task *t) __must_check;
 /* A mapping of the process can now be executed with prot. */
 struct err *rec_tsc_mapped(struct recorder *rec, struct rec_task *t, uint64_t prot,

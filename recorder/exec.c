@@ -224,7 +224,7 @@ static struct err *image_code(struct recorder *rec, struct rec_task *t, const st
 	if (!strcmp(m->name, "[vdso]"))
 		st = &vdso;
 	else if (st || m->inode)
-		TRY(rec_mark_code(rec, t, m->start, len, m->offset,
+		TRY(rec_ud2_code(rec, t, m->start, len, m->offset,
 				  m->prot & PROT_WRITE ? NULL : st));
 	if (st)
 		rec_buffer_mapped(rec, t, m->start, len, m->offset, st, true);

@@ -244,7 +244,7 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	rec_fd_reclassify(rec);
 	rec_buffer_file_mapped(rec, st->st_dev, st->st_ino);
 	if ((call->args[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
-		TRY(rec_mark_code(rec, t, addr, page_up(call->args[1]), call->args[5], st));
+		TRY(rec_ud2_code(rec, t, addr, page_up(call->args[1]), call->args[5], st));
 	if (call->args[2] & PROT_EXEC)
 		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
 				  call->entry.rip >= t->mm->loader_start &&
@@ -264,8 +264,8 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 }
 
 /*
- * Where instructions are marked: code in shared memory is written by another mapping, of which
- * nobody hears.
+ * Where instructions become ud2: code in shared memory is written by another mapping, of which the
+ * recorder does not hear.
  */
 static void warn_shared_code(const struct recorder *rec, uint64_t prot)
 {
@@ -410,7 +410,7 @@ static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t 
 			warn_shared_code(rec, prot);
 	}
 	if ((prot & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
-		return rec_mark_code(rec, t, addr, len, 0, NULL);
+		return rec_ud2_code(rec, t, addr, len, 0, NULL);
 	if (!(prot & PROT_WRITE))
 		return NULL;
 	TRY(rec_unpatch(rec, t, addr, len, addr, len));

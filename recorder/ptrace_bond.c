@@ -171,7 +171,7 @@ void rec_pt_unpatch(struct recorder *rec, struct rec_task *t)
 		const struct patch p = buf->patches.p[i];
 		struct trace_effect *e;
 
-		if (p.kind == PATCH_MARK) {
+		if (p.kind == PATCH_UD2) {
 			buf->patches.p[kept++] = p;
 			continue;
 		}

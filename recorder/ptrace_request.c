@@ -101,10 +101,10 @@ static int64_t peek(struct recorder *rec, struct rec_task *t, struct rec_task *o
 }
 
 /*
- * Marks (tracee/mark.h) that the tracer overwrites with other bytes are gone; with what it believes
- * to be there they stay.
+ * A ud2 patch (tracee/ud2.h) that the tracer overwrites with other bytes is gone; a write of the
+ * bytes that the tracer believes to be there keeps the patch.
  */
-static uint64_t keep_marks(struct rec_task *of, uint64_t addr, uint64_t word)
+static uint64_t keep_ud2s(struct rec_task *of, uint64_t addr, uint64_t word)
 {
 	uint64_t now = word;
 
@@ -113,11 +113,11 @@ static uint64_t keep_marks(struct rec_task *of, uint64_t addr, uint64_t word)
 		uint8_t *bytes = (uint8_t *)&now;
 		unsigned k;
 
-		if (!p || p->kind != PATCH_MARK)
+		if (!p || p->kind != PATCH_UD2)
 			continue;
 		k = (unsigned)(addr + i - p->addr);
 		if (bytes[i] == p->bytes[k])
-			bytes[i] = patch_mark[k];
+			bytes[i] = patch_ud2[k];
 		else
 			patches_cut(&of->mm->buf.patches, p->addr, p->len);
 	}
@@ -129,7 +129,7 @@ static int64_t poke(struct recorder *rec, struct rec_task *of, uint64_t addr, ui
 	struct rec_pending mine;
 	int64_t ret;
 
-	word = keep_marks(of, addr, word);
+	word = keep_ud2s(of, addr, word);
 	ret = real(PTRACE_POKEDATA, of, addr, (void *)(uintptr_t)word);
 	if (ret < 0)
 		return ret;

@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #include "recorder/ptrace.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/own.h"
 #include "tracee/topology.h"
 
@@ -137,7 +137,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	if (!tracee_read_some(t->tid, regs->rip, text, sizeof(text)))
 		return NULL;
 	patch_hide(&t->mm->buf.patches, regs->rip, text, sizeof(text));
-	insn = sig == SIGILL ? trap_insn_marked(text, &len) : trap_insn_at(text, &len);
+	insn = sig == SIGILL ? trap_insn_ud2(text, &len) : trap_insn_at(text, &len);
 	if (insn == TRAP_NONE || (insn == TRAP_CPUID && t->cpuid_off) ||
 	    ((insn == TRAP_RDTSC || insn == TRAP_RDTSCP) && t->tsc_mode != 1))
 		return NULL;
@@ -167,7 +167,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	return NULL;
 }
 
-/* A marked instruction that the program itself wants to trap: SIGSEGV, as without a mark. */
+/* A ud2 patch where the program itself wants the trap: SIGSEGV, as without the patch. */
 static struct err *as_trapped(struct rec_task *t, int *sig, siginfo_t *info)
 {
 	*sig = SIGSEGV;
@@ -567,7 +567,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 			return NULL;
 	}
 	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) ||
-	    (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
+	    (sig == SIGILL && info.si_code > 0 && ud2_at(&t->mm->buf.patches, regs.rip))) {
 		TRY(trap_handle(rec, t, sig, &regs, &mine));
 		if (mine)
 			return NULL;

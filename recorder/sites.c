@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/room.h"
 
 enum { AREA_BYTES = 16 << 10, JUMP_REACH = 0x7fff0000, SITES_MAX = 512 };
@@ -148,31 +148,31 @@ static struct err *tell_patched(struct rec_task *t)
 				sizeof(buf->patched));
 }
 
-struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len)
+struct err *rec_buffer_has_ud2(struct rec_task *t, uint64_t addr, uint64_t len)
 {
 	patched_at(&t->mm->buf, addr, len);
 	return t->mm->buf.on ? tell_patched(t) : NULL;
 }
 
-/* For the decision a mark must be out; if there is to be no jump, it comes back. */
+/* For the decision a ud2 patch must be out; if there is to be no jump, the patch comes back. */
 static enum patch_refusal decide(struct rec_task *t, struct known_site *k, uint64_t addr)
 {
-	const struct patch *mark = patches_at(&t->mm->buf.patches, addr);
-	if (!mark || mark->kind != PATCH_MARK)
+	const struct patch *ud2 = patches_at(&t->mm->buf.patches, addr);
+	if (!ud2 || ud2->kind != PATCH_UD2)
 		return patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
-	err_free(tracee_write(t->tid, addr, mark->bytes, sizeof(patch_mark)));
+	err_free(tracee_write(t->tid, addr, ud2->bytes, sizeof(patch_ud2)));
 	k->why = patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
-	err_free(tracee_write(t->tid, addr, patch_mark, sizeof(patch_mark)));
+	err_free(tracee_write(t->tid, addr, patch_ud2, sizeof(patch_ud2)));
 	return k->why;
 }
 
-/* Is something there already, other than the mark of this very instruction? */
+/* Is something there already, other than the ud2 patch of this very instruction? */
 static bool is_taken(const struct patches *ps, uint64_t addr, const struct known_site *k)
 {
 	for (uint64_t at = addr - k->back; at < addr - k->back + k->site.len; at++) {
 		const struct patch *p = patches_at(ps, at);
 
-		if (p && (p->kind != PATCH_MARK || p->addr != addr))
+		if (p && (p->kind != PATCH_UD2 || p->addr != addr))
 			return true;
 	}
 	return false;
@@ -285,7 +285,7 @@ static uint64_t stub_flags(const struct recorder *rec, const struct rec_mm *mm,
 			   const struct known_site *k, uint64_t addr)
 {
 	return (addr >= mm->loader_start && addr < mm->loader_end ? STUB_LOADER : 0) |
-	       (rec->meta.marked || (mm->tsc_open && k->kind == PATCH_TSC) ? STUB_MARKED : 0) |
+	       (rec->meta.marked || (mm->tsc_open && k->kind == PATCH_TSC) ? STUB_UD2 : 0) |
 	       (k->kind == PATCH_TSC && k->site.call_len == 3 ? STUB_TSCP : 0) |
 	       (addr >= mm->vdso_start && addr < mm->vdso_end ? STUB_VDSO : 0);
 }

@@ -4,7 +4,7 @@
  * On one processor such a loop takes as much time as whoever it waits for, so its slice must end
  * early; and where it ends must have a name, which is dear in computing code (state.c).  So once a
  * task is seen in such a loop, its `pause' becomes a jump to a stub that counts and traps now and
- * then (PATCH_SPIN).  The trap is an event as that of a marked rdtsc is, with `pause' as the
+ * then (PATCH_SPIN).  The trap is an event as that of an rdtsc is, with `pause' as the
  * instruction that was done, and replay comes to it by itself.  Loops without a `pause', in
  * generated code, and where no jump has room, are left as they are: slice.c looks at them from time
  * to time.

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/own.h"
 
 enum {
@@ -272,8 +272,8 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	cpu_vendor(m->cpu_vendor);
 	m->cpu_signature = cpu_signature();
 	xsave_layout_recorded(m->xsave_part);
-	m->marked = marks_needed() || rec->options->level != CPU_HOST;
-	marks_of_recording(m->marked);
+	m->marked = ud2_needed() || rec->options->level != CPU_HOST;
+	ud2_of_recording(m->marked);
 	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
 	m->xcr0 = cpu_xcr0_shown();
@@ -305,7 +305,7 @@ static void recorder_deinit(struct recorder *rec)
 	free(rec->effect);
 	rec_park_deinit(rec);
 	rec_buffer_deinit(rec);
-	rec_marks_deinit(rec);
+	rec_ud2_deinit(rec);
 	rec_cores_deinit(rec);
 	while (rec->arena) {
 		struct rec_arena *next = rec->arena->next;

@@ -416,7 +416,7 @@ struct recorder {
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
 	unsigned mapped_gen;
 	struct rec_known *known;	/* call sites by file */
-	struct rec_marks *marks;	/* instructions by file: mark.c */
+	struct rec_ud2s *ud2s;	/* instructions by file: ud2.c */
 	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
 	unsigned cpuids;
 	uint64_t proc_dev;

@@ -4,7 +4,7 @@
  * A patched rdtsc is answered by the hook, which lets the counter through for the moment: two
  * system calls, and on some virtual machines two exits from the guest.  After some hundreds of
  * them, all code of the process is looked at.  If none of it can be written to, each rdtsc and
- * rdtscp in it becomes ud2 (tracee/mark.h), as where the counter cannot be made to trap, and so
+ * rdtscp in it becomes ud2 (tracee/ud2.h), as where the counter cannot be made to trap, and so
  * does what is mapped from then on; then the counter need not trap any more.  (Where bytes are left
  * that might be one, it stays.) Each thread is let through at its first rdtsc in the hook, which
  * still traps.  Code that can be written to and executed at once is not looked at: with such a
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 
 #include "recorder/internal.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 
 static struct err *tell(struct rec_task *t, size_t offset, const void *bytes, size_t len)
 {
@@ -57,8 +57,8 @@ static struct err *mark_stubs(struct recorder *rec, struct rec_task *t)
 
 		if (ps->p[i].kind != PATCH_TSC)
 			continue;
-		TRY(tracee_write(t->tid, at, patch_mark, sizeof(patch_mark)));
-		rec_effect_bytes(rec, at, patch_mark, sizeof(patch_mark));
+		TRY(tracee_write(t->tid, at, patch_ud2, sizeof(patch_ud2)));
+		rec_effect_bytes(rec, at, patch_ud2, sizeof(patch_ud2));
 	}
 	return NULL;
 }
@@ -70,7 +70,7 @@ static struct err *mark_all(struct recorder *rec, struct rec_task *t,
 		const struct tracee_map *m = &maps->map[i];
 
 		if (is_code(t->mm, m) && t->mm->tsc_open)
-			TRY(rec_mark_code(rec, t, m->start, m->end - m->start, m->offset, NULL));
+			TRY(rec_ud2_code(rec, t, m->start, m->end - m->start, m->offset, NULL));
 	}
 	return mark_stubs(rec, t);
 }

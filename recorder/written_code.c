@@ -1,15 +1,16 @@
 /*
- * written_code.c - code in memory that is writable and executable at once, where instructions are
- * marked (mark.c): JIT compilers write there when they like, and no call tells.
+ * written_code.c - code in memory that is writable and executable at once, where instructions
+ * become ud2 (ud2.c): JIT compilers write there when they like, and no call tells.
  *
- * Its pages are not executable until the program runs one: that faults, the code of the page is
- * looked at, and marked.  From then on it is not writable where more may come: it has marks, or
- * room is left at its end.  A store to it faults, takes the marks out, and it is not executable
- * again.  Each of the two is an event (TRACE_TRAP) with the page's new protection as its effect, so
- * that replay faults at the same places.  A page that changes often and has no marks is left as
- * the program wants it.  Where too many pages differ from the others, all are as in the beginning:
- * the marks are taken out, and what is run then is looked at again.  So are those that the program
- * moves, for the kernel moves no more than one mapping at a time.
+ * Pages of such memory are not executable until the program runs one: the run faults, the code of
+ * the page is read, and its instructions become ud2.  From then on the page is not writable where
+ * more code may come: the page has ud2 patches, or room is left at its end.  A store to the page
+ * faults, takes the patches out, and makes the page not executable again.  Each of the two faults
+ * is an event (TRACE_TRAP) with the page's new protection as its effect, so that replay faults at
+ * the same places.  A page that changes often and has no ud2 patch is left as the program wants it.
+ * Where too many pages differ from the others, all are as in the beginning: the patches are taken
+ * out, and code that runs then is read again.  Pages that the program moves are treated in the same
+ * way, for the kernel moves no more than one mapping at a time.
  *
  * The program sees this in /proc/self/maps; and a call that writes to a page with code in it fails
  * (EFAULT).  Memory that is mapped twice, writable here and executable there, is not looked at.
@@ -57,7 +58,7 @@ static struct err *protect(struct recorder *rec, struct rec_task *t, uint64_t ad
 	return try_protect(rec, t, addr, len, prot, &done);
 }
 
-/* These of its pages are as when they were mapped: not executable, without marks. */
+/* These pages become as when they were mapped: not executable, without ud2 patches. */
 static struct err *close_pages(struct recorder *rec, struct rec_task *t, struct rec_written *w,
 			       uint64_t addr, uint64_t end)
 {
@@ -102,7 +103,7 @@ static bool has_room(const struct rec_task *t, uint64_t page)
 	return tracee_read_some(t->tid, page + PAGE_BYTES - ROOM, &last, ROOM) == ROOM && !last;
 }
 
-static bool has_marks(const struct rec_task *t, uint64_t page)
+static bool has_ud2(const struct rec_task *t, uint64_t page)
 {
 	const struct patches *ps = &t->mm->buf.patches;
 
@@ -121,15 +122,15 @@ static struct err *look(struct recorder *rec, struct rec_task *t, struct rec_wri
 	uint64_t before = page > w->addr ? BEFORE : 0;
 
 	TRY(close_for_writes(rec, t, w, page));
-	TRY(rec_mark_path(rec, t, rip, page + PAGE_BYTES));
-	TRY(rec_mark_code(rec, t, page - before, PAGE_BYTES + before, 0, NULL));
-	if (before && has_marks(t, page - PAGE_BYTES) && (state[-1] & OPEN)) {
+	TRY(rec_ud2_path(rec, t, rip, page + PAGE_BYTES));
+	TRY(rec_ud2_code(rec, t, page - before, PAGE_BYTES + before, 0, NULL));
+	if (before && has_ud2(t, page - PAGE_BYTES) && (state[-1] & OPEN)) {
 		state[-1] = OFTEN | RUNS;
 		TRY(protect(rec, t, page - PAGE_BYTES, PAGE_BYTES, w->prot & ~PROT_WRITE));
 	}
 	*state = (uint8_t)(*state + ((*state & TURNS) < TURNS)) | RUNS;
 	w->pieces++;
-	if (has_marks(t, page) || (has_room(t, page) && (*state & TURNS) < OFTEN))
+	if (has_ud2(t, page) || (has_room(t, page) && (*state & TURNS) < OFTEN))
 		return NULL;
 	*state = (*state & TURNS) | OPEN;
 	TRY(rec_tsc_doubt(rec, t));

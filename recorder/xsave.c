@@ -1,7 +1,7 @@
 /*
- * xsave.c - fxsave where instructions are marked, and xgetbv, xsave and xrstor at a level below the
- * machine's own (rec --cpu): they cannot be made to trap, so they are marked in code as cpuid is,
- * and done here.
+ * xsave.c - fxsave where instructions become ud2, and xgetbv, xsave and xrstor at a level below the
+ * machine's own (rec --cpu): they cannot be made to trap, so they become ud2 as cpuid does, and are
+ * done here.
  *
  * The processor would show all that its system has enabled, which cpuid says is not there, in a
  * layout of its own.  Here XCR0 is the level's, and which parts are in use is told by their
@@ -12,7 +12,7 @@
 
 #include "recorder/internal.h"
 #include "tracee/level.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "x86/decode.h"
 #include "x86/operand.h"
 

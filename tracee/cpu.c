@@ -321,7 +321,7 @@ void trap_give(struct regs *regs, const uint8_t *text, enum trap_insn insn, uint
 	regs->eflags = (regs->eflags & ~(uint64_t)PF_AF_ZF_SF_OF) | CF;
 }
 
-enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
+enum trap_insn trap_insn_ud2(const uint8_t *text, unsigned *len_ret)
 {
 	enum { FXSAVE = 0, XSAVE = 4, XRSTOR = 5 };
 	enum trap_insn insn = trap_insn_at(text, len_ret);

@@ -80,8 +80,8 @@ enum trap_insn {
 	TRAP_RDPID
 };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
-/* The same of an instruction that is marked (tracee/mark.h): all of them. */
-enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret);
+/* The same of an instruction that becomes ud2 (tracee/ud2.h): all of them. */
+enum trap_insn trap_insn_ud2(const uint8_t *text, unsigned *len_ret);
 /* rdrand, rdseed or rdpid (text) gives value: in its register, and in the flags. */
 void trap_give(struct regs *regs, const uint8_t *text, enum trap_insn insn, uint64_t value);
 

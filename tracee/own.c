@@ -17,7 +17,7 @@
 #include "abi/page.h"
 #include "tracee/cpu.h"
 #include "tracee/maps.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 #include "tracee/vdso.h"
 
 static bool tsc_traps;

@@ -9,7 +9,7 @@
 #include "x86/emit.h"
 #include "x86/move.h"
 
-const uint8_t patch_mark[PATCH_MARK_BYTES] = { 0x0f, 0x0b };
+const uint8_t patch_ud2[PATCH_UD2_BYTES] = { 0x0f, 0x0b };
 static const uint8_t patch_pause[2] = { 0xf3, 0x90 };
 
 enum { RCX = 1 };
@@ -262,7 +262,7 @@ static void put_spin(struct x86_code *c, struct patch *p)
 	x86_put32(c, turns);
 	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
 	p->traced_at = (uint8_t)c->len;
-	x86_put(c, patch_mark, PATCH_MARK_BYTES);
+	x86_put(c, patch_ud2, PATCH_UD2_BYTES);
 }
 
 /* mov $value of so many bytes to what f stores at `at'. */
@@ -320,8 +320,8 @@ static void put_call(struct x86_code *c, const struct patch_site *s, uint64_t fl
 		p->traced_at = (uint8_t)c->len;
 	}
 	x86_put(c, s->bytes + s->call_at, s->call_len);
-	if (flags & STUB_MARKED && (s->kind == PATCH_CPUID || s->kind == PATCH_TSC))
-		memcpy(c->bytes + p->traced_at, patch_mark, PATCH_MARK_BYTES);
+	if (flags & STUB_UD2 && (s->kind == PATCH_CPUID || s->kind == PATCH_TSC))
+		memcpy(c->bytes + p->traced_at, patch_ud2, PATCH_UD2_BYTES);
 	info->traced = c->at + p->traced_at;
 	info->cont = x86_here(c);
 }
@@ -443,7 +443,7 @@ const struct patch *patches_with(const struct patches *ps, uint64_t addr)
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr)
 {
 	for (unsigned i = 0; i < ps->n; i++) {
-		if (ps->p[i].kind != PATCH_MARK && addr - ps->p[i].stub < STUB_SIZE - STUB_INFO)
+		if (ps->p[i].kind != PATCH_UD2 && addr - ps->p[i].stub < STUB_SIZE - STUB_INFO)
 			return &ps->p[i];
 	}
 	return NULL;

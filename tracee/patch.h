@@ -7,7 +7,7 @@
  *	after	syscall and the instructions behind it; a conditional jump may be the last, and so may `ret` or `jmp`
  *		when only padding follows
  *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction stays where it is.
- *		Of cpuid, which stays marked there (mark.h), for who branches to it
+ *		Of cpuid, which stays a ud2 there (ud2.h), for who branches to it
  *
  * Nothing near may look like a branch into the replaced bytes.  A task found in the middle of them
  * (it was in a call there, or a signal handler returns to it) goes on in the stub: see
@@ -22,9 +22,9 @@
 
 enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 
-/* PATCH_MARK: no jump and no stub; cpuid or rdtsc has become ud2, see mark.h. */
-#define PATCH_MARK_BYTES 2
-extern const uint8_t patch_mark[PATCH_MARK_BYTES];	/* ud2 */
+/* PATCH_UD2: no jump and no stub; cpuid or rdtsc has become ud2, see ud2.h. */
+#define PATCH_UD2_BYTES 2
+extern const uint8_t patch_ud2[PATCH_UD2_BYTES];	/* ud2 */
 /*
  * PATCH_SPIN: `pause' in a loop that waits for memory to change.  Its stub counts, and instead of
  * each BUF_SPINS-th pause it traps (ud2).
@@ -32,7 +32,7 @@ extern const uint8_t patch_mark[PATCH_MARK_BYTES];	/* ud2 */
  * makers of processors.  Nothing is recorded of it.
  */
 enum patch_kind {
-	PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK, PATCH_SPIN, PATCH_FXSAVE
+	PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_UD2, PATCH_SPIN, PATCH_FXSAVE
 };
 
 enum patch_refusal {

@@ -236,7 +236,7 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	memcpy(&p, e->data, sizeof(p));
 	if (p.len > PATCH_BYTES || p.n == 0 || p.n > PATCH_INSNS)
 		return bad(ev, "has a patch that cannot be");
-	patches_cut(&t->mm->patches, p.addr, p.len); /* a jump instead of a mark */
+	patches_cut(&t->mm->patches, p.addr, p.len); /* a jump instead of a ud2 */
 	t->dirty = true; /* it may be in the middle of it */
 	t->mm->new_patches = true;
 	TRY(rp_machine_stub(r, t, &p));

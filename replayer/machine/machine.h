@@ -165,7 +165,7 @@ bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct
 bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct regs *want);
 /*
  * Around an event's effects: what trapped in the recording and cannot be made to trap here is
- * marked in code.
+ * ud2 in code.
  */
 struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 struct err *rp_machine_after(struct replay *r, struct rp_task *t, const struct trace_event *ev);

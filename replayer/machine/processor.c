@@ -1,9 +1,10 @@
 /*
  * processor.c - recordings that another processor made.
  *
- * Replay follows what the recording did.  Where that marked rdtsc and cpuid (tracee/mark.h), the
- * marks are in its effects.  Where they trapped, and cannot be made to trap here, replay marks them
- * as code is mapped: the trap then comes as SIGILL instead of SIGSEGV, at the same registers.
+ * Replay follows what the recording did.  Where the recorder replaced rdtsc and cpuid by ud2
+ * (tracee/ud2.h), these bytes are effects of the recording.  Where rdtsc and cpuid trapped, and
+ * cannot be made to trap here, replay replaces them as code is mapped: the trap then comes as
+ * SIGILL instead of SIGSEGV, at the same registers.
  *
  * What differs between makers, and between their models, is taken out of the way: the layout of
  * the XSAVE area is converted; flags that instructions leave undefined (AF after a shift, ZF after
@@ -17,12 +18,12 @@
 
 #include "replayer/machine/machine.h"
 #include "tracee/level.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 
 enum { CF_PF_AF_ZF_SF_OF = 0x8d5, STATES = 4 };
 
 struct rp_machine {
-	bool other_layout, other_flags, marks;
+	bool other_layout, other_flags, ud2s;
 	xsave_layout there, here;
 	unsigned char state[STATES][TRACEE_XSTATE_MAX];	/* of the event's XSTATE effects */
 };
@@ -89,8 +90,8 @@ struct err *rp_machine_open(struct replay *r)
 	cpu_vendor(vendor);
 	machine->other_flags = !cpu_signature() || m->cpu_signature != cpu_signature() ||
 			       !made_by(m, vendor, strstr(vendor, "AMD") ? "AMD" : "Intel");
-	machine->marks = !m->marked && ((m->cpuid_trapped && !cpuid_can_trap()) || !tsc_can_trap());
-	r->cpuid_trapped = m->cpuid_trapped && !m->marked && !machine->marks;
+	machine->ud2s = !m->marked && ((m->cpuid_trapped && !cpuid_can_trap()) || !tsc_can_trap());
+	r->cpuid_trapped = m->cpuid_trapped && !m->marked && !machine->ud2s;
 	return NULL;
 }
 
@@ -166,19 +167,19 @@ bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct reg
 	return true;
 }
 
-/* ---- marks ----------------------------------------------------------------------------------- */
+/* ---- ud2 patches ----------------------------------------------------------------------------- */
 
-static struct err *mark(struct rp_task *t, uint64_t addr, uint64_t len)
+static struct err *ud2_in(struct rp_task *t, uint64_t addr, uint64_t len)
 {
-	struct mark_site *site;
+	struct ud2_site *site;
 	struct patch p;
 	unsigned n;
-	bool good = true, mismatches;
+	bool good = true, doubts;
 
-	TRY(marks_find(t->real, addr, len, &site, &n, &mismatches));
+	TRY(ud2_find(t->real, addr, len, &site, &n, &doubts));
 	for (unsigned i = 0; i < n && good; i++) {
 		if (!patches_at(&t->mm->patches, addr + site[i].offset) &&
-		    mark_put(t->real, addr + site[i].offset, &site[i], &p))
+		    ud2_put(t->real, addr + site[i].offset, &site[i], &p))
 			good = patches_add(&t->mm->patches, &p);
 	}
 	t->mm->new_patches |= n != 0;
@@ -187,14 +188,14 @@ static struct err *mark(struct rp_task *t, uint64_t addr, uint64_t len)
 }
 
 /* The code's own bytes, before somebody writes to it or moves it. */
-static struct err *unmark(struct rp_task *t, uint64_t addr, uint64_t len)
+static struct err *ud2_out(struct rp_task *t, uint64_t addr, uint64_t len)
 {
 	const struct patches *ps = &t->mm->patches;
 
 	for (unsigned i = 0; i < ps->n; i++) {
-		if (ps->p[i].kind == PATCH_MARK && ps->p[i].addr >= addr &&
+		if (ps->p[i].kind == PATCH_UD2 && ps->p[i].addr >= addr &&
 		    ps->p[i].addr < addr + len)
-			TRY(tracee_write(t->real, ps->p[i].addr, ps->p[i].bytes, PATCH_MARK_BYTES));
+			TRY(tracee_write(t->real, ps->p[i].addr, ps->p[i].bytes, PATCH_UD2_BYTES));
 	}
 	patches_cut(&t->mm->patches, addr, len);
 	return NULL;
@@ -202,10 +203,10 @@ static struct err *unmark(struct rp_task *t, uint64_t addr, uint64_t len)
 
 struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
-	if (!r->machine->marks || !t->mm->patches.n)
+	if (!r->machine->ud2s || !t->mm->patches.n)
 		return NULL;
 	if (e->kind == TRACE_MOVE || (e->kind == TRACE_PROTECT && (e->x & PROT_WRITE)))
-		return unmark(t, e->addr, e->len);
+		return ud2_out(t, e->addr, e->len);
 	return NULL;
 }
 
@@ -216,28 +217,28 @@ static bool is_code(uint64_t prot)
 
 struct err *rp_machine_after(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	for (uint32_t i = 0; r->machine->marks && i < ev->effects_len; i++) {
+	for (uint32_t i = 0; r->machine->ud2s && i < ev->effects_len; i++) {
 		const struct trace_effect *e = &ev->effects[i];
 
 		if ((e->kind == TRACE_MAP || e->kind == TRACE_PROTECT) && is_code(e->x))
-			TRY(mark(t, e->addr, e->len));
+			TRY(ud2_in(t, e->addr, e->len));
 	}
 	return NULL;
 }
 
 struct err *rp_machine_stub(struct replay *r, struct rp_task *t, const struct patch *p)
 {
-	if (!r->machine->marks || (p->kind != PATCH_CPUID && p->kind != PATCH_TSC))
+	if (!r->machine->ud2s || (p->kind != PATCH_CPUID && p->kind != PATCH_TSC))
 		return NULL;
-	return tracee_write(t->real, p->stub + p->traced_at, patch_mark, sizeof(patch_mark));
+	return tracee_write(t->real, p->stub + p->traced_at, patch_ud2, sizeof(patch_ud2));
 }
 
-/* ---- marks, and who looks at memory ---------------------------------------------------------- */
+/* ---- ud2 patches, and who reads memory ------------------------------------------------------- */
 
 /* The two bytes of ours that belong to p, and what the recording has there; 0: none. */
 static uint64_t ours_at(const struct patch *p, const uint8_t **original)
 {
-	if (p->kind == PATCH_MARK) {
+	if (p->kind == PATCH_UD2) {
 		*original = p->bytes;
 		return p->addr;
 	}
@@ -248,17 +249,17 @@ static uint64_t ours_at(const struct patch *p, const uint8_t **original)
 }
 
 static struct err *put_all(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len,
-			   bool mark)
+			   bool in)
 {
 	const struct patches *ps = &t->mm->patches;
 	const uint8_t *original;
 
-	for (unsigned i = 0; r->machine->marks && i < ps->n; i++) {
+	for (unsigned i = 0; r->machine->ud2s && i < ps->n; i++) {
 		uint64_t at = ours_at(&ps->p[i], &original);
 
-		if (at && at + PATCH_MARK_BYTES > addr && at < addr + len)
-			TRY(tracee_write(t->real, at, mark ? patch_mark : original,
-					 PATCH_MARK_BYTES));
+		if (at && at + PATCH_UD2_BYTES > addr && at < addr + len)
+			TRY(tracee_write(t->real, at, in ? patch_ud2 : original,
+					 PATCH_UD2_BYTES));
 	}
 	return NULL;
 }
@@ -277,10 +278,10 @@ void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t ad
 {
 	const uint8_t *original;
 
-	for (unsigned i = 0; r->machine->marks && i < mm->patches.n; i++) {
+	for (unsigned i = 0; r->machine->ud2s && i < mm->patches.n; i++) {
 		uint64_t at = ours_at(&mm->patches.p[i], &original);
 
-		for (unsigned k = 0; at && k < PATCH_MARK_BYTES; k++) {
+		for (unsigned k = 0; at && k < PATCH_UD2_BYTES; k++) {
 			if (at + k >= addr && at + k < addr + len)
 				((uint8_t *)bytes)[at + k - addr] = original[k];
 		}

@@ -193,7 +193,7 @@ void rp_task_into_stub(struct rp_task *t)
 {
 	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
 
-	if (!p || p->kind == PATCH_MARK || t->regs.rip != p->addr || !p->n || p->insn[0].site)
+	if (!p || p->kind == PATCH_UD2 || t->regs.rip != p->addr || !p->n || p->insn[0].site)
 		return;
 	t->regs.rip = p->stub + p->insn[0].stub;
 	t->dirty = true;

@@ -255,7 +255,7 @@ static int64_t answer(struct rp_task *t, const struct regs *regs)
 }
 
 /*
- * fxsave, xsave and xrstor where they are marked (tracee/mark.h): the instruction itself, once, for
+ * fxsave, xsave and xrstor where they are marked (tracee/ud2.h): the instruction itself, once, for
  * the parts that the recorded program could see.
  */
 static struct err *step_marked(struct replay *r, struct rp_task *t)
@@ -263,10 +263,10 @@ static struct err *step_marked(struct replay *r, struct rp_task *t)
 	const struct patch *p = patches_at(&t->mm->patches, t->regs.rip);
 	uint64_t shown = trace_reader_meta(r->reader)->xcr0, rax = t->regs.rax, rdx = t->regs.rdx;
 	uint64_t addr = t->regs.rip;
-	uint8_t mark[PATCH_MARK_BYTES];
+	uint8_t mark[PATCH_UD2_BYTES];
 	int status;
 
-	if (!p || p->kind != PATCH_MARK)
+	if (!p || p->kind != PATCH_UD2)
 		return NULL;
 	if (shown) {
 		t->regs.rax &= (uint32_t)shown;
@@ -293,7 +293,7 @@ static struct err *trapped_instruction(struct replay *r, struct rp_task *t, bool
 
 	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
 	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
-	insn = trap_insn_marked(code, &len);
+	insn = trap_insn_ud2(code, &len);
 	*done = insn != TRAP_NONE;
 	if (insn >= TRAP_RDRAND) {
 		trap_give(&t->regs, code, insn, insn == TRAP_RDPID ? 0 : now_ns());

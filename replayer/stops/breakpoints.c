@@ -118,7 +118,7 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 	for (unsigned i = 0; i < n; i++) {
 		struct stub_info info;
 
-		if (p[i].kind != PATCH_MARK &&
+		if (p[i].kind != PATCH_UD2 &&
 		    tracee_read_some(t->real, p[i].stub - STUB_INFO, &info, sizeof(info)) ==
 			    sizeof(info))
 			int3_put(mm, t, info.cont, info.cont, 0, 0);

@@ -325,7 +325,7 @@ struct err *dual_marks(struct rp_task *t, struct store_bitmap *m)
 	uint8_t bytes[PAGE_BYTES];
 
 	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
-		TRY(tracee_read(t->real, a->view.dual[k] + a->view.marks_at, bytes, sizeof(bytes)));
+		TRY(tracee_read(t->real, a->view.dual[k] + a->view.ud2_at, bytes, sizeof(bytes)));
 		for (unsigned i = 0; i < PAGE_BYTES; i++) {
 			if (bytes[i])
 				store_bitmap_note(m, a->view.page[k] + i, 1);
@@ -367,7 +367,7 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	a->refused = true;
 	a->view = (struct dual_view){ 0 };
 	a->view.marks = stops_of(r)->marks;
-	a->view.marks_at = MARKS - DUALS;
+	a->view.ud2_at = MARKS - DUALS;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -391,7 +391,7 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	a->view.unchecked = a->view.marks && !a->view.loads &&
 			    dual_unchecked_place(t, a->view.page, n);
 	if (a->view.unchecked)
-		a->view.marks_at = stops_mm(mm)->unchecked.marks_at;
+		a->view.ud2_at = stops_mm(mm)->unchecked.ud2_at;
 	for (unsigned k = 0; k < n; k++)
 		a->view.dual[k] =
 			a->view.unchecked
@@ -420,7 +420,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 
 	/* marks lie by the order of pages, and are read at the end */
 	if (was.marks && was.pages_n &&
-	    (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
+	    (was.pages_n != now->pages_n || was.ud2_at != now->ud2_at ||
 	     memcmp(was.page, now->page, sizeof(was.page)) ||
 	     memcmp(was.dual, now->dual, sizeof(was.dual))))
 		store_bitmap_all(was.marks);

@@ -77,7 +77,7 @@ static bool can_be_displaced(const struct dual_view *v, unsigned page, int32_t d
 {
 	int64_t to = (int64_t)(v->dual[page] - v->page[page]) + disp;
 
-	return to == (int32_t)to && to + v->marks_at + 64 == (int32_t)(to + v->marks_at + 64);
+	return to == (int32_t)to && to + v->ud2_at + 64 == (int32_t)(to + v->ud2_at + 64);
 }
 
 static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
@@ -223,7 +223,7 @@ static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid,
 
 	if (run->of[k] >= 0) {
 		if (in->stores)
-			emit_marks(c, &in->place, disp + (int32_t)v->marks_at, in->s.size);
+			emit_marks(c, &in->place, disp + (int32_t)v->ud2_at, in->s.size);
 		*orig = (uint16_t)c->code.len;
 		return emit_displaced(c, &in->s, in->bytes, in->len, disp);
 	}

@@ -339,7 +339,7 @@ static void put_page(struct dual_code *c, const struct dual_view *v, const struc
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
 	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_OFFSET_AT + 8 * i);
 	if (v->marks)
-		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at,
+		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->ud2_at,
 			   s->size);
 }
 
@@ -400,7 +400,7 @@ static bool put_unchecked(struct dual_code *c, const struct dual_view *v, const 
 {
 	int64_t disp = dual_displacement(s, d->site.bytes) +
 		       (int64_t)(v->dual[c->unchecked] - v->page[c->unchecked]),
-		marks = disp + v->marks_at;
+		marks = disp + v->ud2_at;
 	struct fixes next = { 0 };
 	unsigned begin = c->code.len;
 

@@ -27,7 +27,7 @@ struct dual_view {
 	bool unchecked;
 	/* watched; always: a store that changes nothing counts, too */
 	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];
-	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
+	unsigned ud2_at;		/* so far behind the other mapping of a byte is its mark */
 	/*
 	 * NULL, or what is stored to is noted: by the stub in the area, where that always is the
 	 * same place here

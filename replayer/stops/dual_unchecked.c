@@ -31,7 +31,7 @@ enum { DISTANCE = 64 << 20, FARTHEST = 28, WINDOWS = 3 };
 static uint64_t window(const struct dual_unchecked *b, uint64_t page, unsigned i)
 {
 	return page + (uint64_t)b->shift +
-	       (i ? page_down(b->marks_at) + (i - 1) * PAGE_BYTES : 0);
+	       (i ? page_down(b->ud2_at) + (i - 1) * PAGE_BYTES : 0);
 }
 
 static bool is_window(const struct dual_unchecked *b, uint64_t page)
@@ -97,7 +97,7 @@ static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
 				 * a load waits for a store before it to an address that ends like
 				 * its own
 				 */
-				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;
+				b->ud2_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;
 				return true;
 			}
 		}
@@ -115,7 +115,7 @@ bool dual_unchecked_holds(struct rp_task *t)
 		return false;
 	err = tracee_maps_read(t->real, &maps);
 	if (!err) {
-		b->refused = !are_lonely(b, &maps, b->shift, b->marks_at - PAGE_BYTES / 2);
+		b->refused = !are_lonely(b, &maps, b->shift, b->ud2_at - PAGE_BYTES / 2);
 		tracee_maps_deinit(&maps);
 	}
 	b->refused |= err != NULL;

@@ -146,7 +146,7 @@ struct stops_mm {
 	 */
 	struct dual_unchecked {
 		int64_t shift;
-		unsigned marks_at, pages_n;
+		unsigned ud2_at, pages_n;
 		bool refused, stale;
 		uint64_t page[STORE_BITMAP_PAGES];
 	} unchecked;

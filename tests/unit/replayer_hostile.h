@@ -30,7 +30,7 @@
 
 #include "replayer/session/session.h"
 #include "tests/unit/trace_common.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 
 enum { CODE = 0x100000, DATA = 0x200000, STACK = 0x300000, STACK_TOP = STACK + 0x8000, CANARY_FD = 77 };
 enum { CS64 = 0x33, CS32 = 0x23, SS = 0x2b, OK_END = 100, SECONDS = 20 };
@@ -77,7 +77,7 @@ static inline const struct trace_meta *meta(void)
 	memset(m.cpuid_features, 0, sizeof(m.cpuid_features));
 	m.xcr0 = 0;
 	m.cpuid_trapped = false;
-	m.marked = marks_needed();	/* else refused before anything has been tried */
+	m.marked = ud2_needed();	/* else refused before anything has been tried */
 	return &m;
 }
 

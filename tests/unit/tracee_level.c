@@ -24,7 +24,7 @@ static void marked_lengths(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(trap_insn_marked(rows[i].text, &len), rows[i].insn);
+		assert_int_equal(trap_insn_ud2(rows[i].text, &len), rows[i].insn);
 		if (rows[i].insn)
 			assert_int_equal(len, rows[i].len);
 	}

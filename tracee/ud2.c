@@ -1,4 +1,4 @@
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 
 #include <capstone/capstone.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ bool tsc_can_trap(void)
 	return can;
 }
 
-bool marks_must(void)
+bool ud2_must(void)
 {
 	static int must = -1;
 
@@ -62,26 +62,26 @@ bool marks_must(void)
 	return must;
 }
 
-bool marks_needed(void)
+bool ud2_needed(void)
 {
 	const char *asked = getenv("HINDSIGHT_MARK");
 
-	return (asked && *asked == '1') || marks_must();
+	return (asked && *asked == '1') || ud2_must();
 }
 
 /* ---- which bytes are one --------------------------------------------------------------------- */
 
-static bool state_marked, rdrand_marked, rdseed_marked;
+static bool state_found, rdrand_found, rdseed_found;
 
-void marks_of_recording(bool state)
+void ud2_of_recording(bool state)
 {
 	struct cpuid_leaf one = cpuid_here(1, 0), seven = { 0 };
 
 	if (cpuid_here(0, 0).eax >= 7)
 		seven = cpuid_here(7, 0);
-	state_marked = state;
-	rdrand_marked = one.ecx & 1u << 30;
-	rdseed_marked = (seven.ebx & 1u << 18) || (seven.ecx & 1u << 22);
+	state_found = state;
+	rdrand_found = one.ecx & 1u << 30;
+	rdseed_found = (seven.ebx & 1u << 18) || (seven.ecx & 1u << 22);
 }
 
 /*
@@ -89,23 +89,23 @@ void marks_of_recording(bool state)
  * instruction was), and the loader leaves that on the stack.  Below the machine's own level,
  * xgetbv, xsave and xrstor would show what it has.
  */
-static bool looks_like_xsave(const uint8_t *p, struct mark_site *ret)
+static bool looks_like_xsave(const uint8_t *p, struct ud2_site *ret)
 {
 	unsigned len;
-	enum trap_insn insn = trap_insn_marked(p, &len);
+	enum trap_insn insn = trap_insn_ud2(p, &len);
 
 	if (insn < TRAP_XGETBV || insn > TRAP_FXSAVE ||
 	    (insn != TRAP_FXSAVE && !cpu_level_shown()))
 		return false;
-	*ret = (struct mark_site){ .kind = MARK_XSTATE, .len = (uint8_t)len };
+	*ret = (struct ud2_site){ .kind = UD2_XSTATE, .len = (uint8_t)len };
 	return true;
 }
 
-static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
+static bool looks_like(const uint8_t *p, size_t room, struct ud2_site *ret)
 {
 	if (room < 2 || p[0] != 0x0f)
 		return false;
-	*ret = (struct mark_site){ .len = 2 };
+	*ret = (struct ud2_site){ .len = 2 };
 	if (p[1] == 0xa2) {
 		ret->kind = PATCH_CPUID;
 		return true;
@@ -117,10 +117,10 @@ static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 	if (room >= 3 && p[1] == 0x01 && p[2] == 0xf9)
 		return true;
 	if (room >= 3 && p[1] == 0xc7 && p[2] >= 0xf0) {	/* rdseed and rdpid: from 0xf8 on */
-		ret->kind = MARK_RANDOM;
-		return p[2] < 0xf8 ? rdrand_marked : rdseed_marked;
+		ret->kind = UD2_RANDOM;
+		return p[2] < 0xf8 ? rdrand_found : rdseed_found;
 	}
-	return state_marked && room >= 16 && looks_like_xsave(p, ret);
+	return state_found && room >= 16 && looks_like_xsave(p, ret);
 }
 
 static bool is_wanted(unsigned id)
@@ -245,10 +245,10 @@ static enum verdict is_instruction(const uint8_t *code, size_t n, size_t at, siz
 	return is ? YES : seen ? MAYBE : NO;
 }
 
-static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *site)
+static bool note(struct ud2_site **sites, unsigned *n, const struct ud2_site *site)
 {
 	if (!(*n & (*n - 1))) {
-		struct mark_site *more = realloc(*sites, (*n ? *n * 2 : 1) * sizeof(*more));
+		struct ud2_site *more = realloc(*sites, (*n ? *n * 2 : 1) * sizeof(*more));
 
 		if (!more)
 			return false;
@@ -258,11 +258,11 @@ static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *
 	return true;
 }
 
-struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret,
+struct err *ud2_find(pid_t tid, uint64_t addr, uint64_t len, struct ud2_site **sites_ret,
 		       unsigned *n_ret, bool *doubts_ret)
 {
 	uint8_t *code = malloc(BEFORE + CHUNK + BEHIND);
-	struct mark_site site;
+	struct ud2_site site;
 	bool good = code;
 
 	*sites_ret = NULL;
@@ -300,7 +300,7 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 	return &err_nomem;
 }
 
-struct err *marks_on_path(pid_t tid, uint64_t addr, uint64_t end, struct mark_site **sites_ret,
+struct err *ud2_on_path(pid_t tid, uint64_t addr, uint64_t end, struct ud2_site **sites_ret,
 			  unsigned *n_ret)
 {
 	csh handle = decoder_plain();
@@ -309,7 +309,7 @@ struct err *marks_on_path(pid_t tid, uint64_t addr, uint64_t end, struct mark_si
 	size_t room = code ? tracee_read_some(tid, addr, code, end - addr) : 0;
 	const uint8_t *p = code;
 	uint64_t at = addr;
-	struct mark_site site;
+	struct ud2_site site;
 	bool good = true;
 
 	*sites_ret = NULL;
@@ -340,9 +340,9 @@ struct err *marks_on_path(pid_t tid, uint64_t addr, uint64_t end, struct mark_si
 
 /* ---- in and out ------------------------------------------------------------------------------ */
 
-bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret)
+bool ud2_put(pid_t tid, uint64_t addr, const struct ud2_site *site, struct patch *ret)
 {
-	struct mark_site found;
+	struct ud2_site found;
 	uint8_t bytes[16] = { 0 };
 	struct err *err;
 
@@ -350,17 +350,17 @@ bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct pat
 	    !looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
 	    found.len != site->len)
 		return false;
-	err = tracee_write(tid, addr, patch_mark, sizeof(patch_mark));
+	err = tracee_write(tid, addr, patch_ud2, sizeof(patch_ud2));
 	if (err) {
 		err_free(err);
 		return false;
 	}
-	*ret = (struct patch){ .addr = addr, .kind = PATCH_MARK, .len = 2, .call_len = 2, .n = 1 };
+	*ret = (struct patch){ .addr = addr, .kind = PATCH_UD2, .len = 2, .call_len = 2, .n = 1 };
 	memcpy(ret->bytes, bytes, 2);
 	return true;
 }
 
-const struct patch *marks_at(const struct patches *ps, uint64_t addr)
+const struct patch *ud2_at(const struct patches *ps, uint64_t addr)
 {
 	for (unsigned i = 0; ps->n && i <= PREFIXES; i++) {
 		const struct patch *p = patches_at(ps, addr + i);

@@ -1,5 +1,5 @@
 /*
- * mark.c - instructions that cannot be made to trap become ud2 as code is mapped (tracee/mark.h):
+ * ud2.c - instructions that cannot be made to trap become ud2 as code is mapped (tracee/ud2.h):
  * cpuid and rdtsc on some machines; rdrand, rdseed and rdpid on all, but where they are the only
  * ones, in files alone.
  *
@@ -13,25 +13,25 @@
 #include <sys/stat.h>
 
 #include "recorder/internal.h"
-#include "tracee/mark.h"
+#include "tracee/ud2.h"
 
 /* A range of a file, as it is mapped. */
-struct rec_marks {
-	struct rec_marks *next;
+struct rec_ud2s {
+	struct rec_ud2s *next;
 	struct rec_version version;
 	uint64_t offset, len;
-	struct mark_site *site;
+	struct ud2_site *site;
 	unsigned n;
 	bool doubts;
 };
 
-static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len,
+static struct rec_ud2s *found_before(struct recorder *rec, uint64_t offset, uint64_t len,
 				      const struct stat *st)
 {
 	const struct rec_version version = rec_version_of(st);
-	struct rec_marks *m;
+	struct rec_ud2s *m;
 
-	for (m = rec->marks; m; m = m->next) {
+	for (m = rec->ud2s; m; m = m->next) {
 		if (m->offset == offset && m->len == len &&
 		    !memcmp(&m->version, &version, sizeof(version)))
 			return m;
@@ -40,47 +40,47 @@ static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uin
 }
 
 static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr,
-			   const struct mark_site *site)
+			   const struct ud2_site *site)
 {
 	struct patch p;
 
-	if (patches_at(&t->mm->buf.patches, addr) || !mark_put(t->tid, addr, site, &p))
+	if (patches_at(&t->mm->buf.patches, addr) || !ud2_put(t->tid, addr, site, &p))
 		return NULL;
 	if (!patches_add(&t->mm->buf.patches, &p))
 		return &err_nomem;
-	rec_effect_bytes(rec, addr, patch_mark, sizeof(patch_mark));
+	rec_effect_bytes(rec, addr, patch_ud2, sizeof(patch_ud2));
 	rec_effect_patch(rec, &p);
 	return NULL;
 }
 
 static bool is_needed(const struct recorder *rec, const struct rec_task *t, unsigned kind)
 {
-	return kind == MARK_RANDOM || rec->meta.marked || (kind == PATCH_TSC && t->mm->tsc_open);
+	return kind == UD2_RANDOM || rec->meta.marked || (kind == PATCH_TSC && t->mm->tsc_open);
 }
 
 static struct err *put_all(struct recorder *rec, struct rec_task *t, uint64_t addr,
-			   const struct mark_site *site, unsigned n)
+			   const struct ud2_site *site, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (is_needed(rec, t, site[i].kind))
 			TRY(put_one(rec, t, addr + site[i].offset, &site[i]));
 	}
-	return n ? rec_buffer_marked(t, addr + site[0].offset,
+	return n ? rec_buffer_has_ud2(t, addr + site[0].offset,
 				     site[n - 1].offset - site[0].offset + 2)
 		 : NULL;
 }
 
-struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+struct err *rec_ud2_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			  uint64_t offset, const struct stat *st)
 {
-	struct rec_marks *m, own = { .len = len };
+	struct rec_ud2s *m, own = { .len = len };
 	struct err *err = NULL;
 
 	if (!rec->meta.marked && !t->mm->tsc_open && !st)
 		return NULL;
 	m = st ? found_before(rec, offset, len, st) : NULL;
 	if (!m) {
-		TRY(marks_find(t->tid, addr, len, &own.site, &own.n, &own.doubts));
+		TRY(ud2_find(t->tid, addr, len, &own.site, &own.n, &own.doubts));
 		m = &own;
 		if (st) {
 			m = malloc(sizeof(*m));
@@ -88,10 +88,10 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 				free(own.site);
 				return &err_nomem;
 			}
-			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset,
+			*m = (struct rec_ud2s){ rec->ud2s, rec_version_of(st), offset,
 						 len,	     own.site,		 own.n,
 						 own.doubts };
-			rec->marks = m;
+			rec->ud2s = m;
 		}
 	}
 	err = put_all(rec, t, addr, m->site, m->n);
@@ -102,25 +102,25 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 	return err;
 }
 
-struct err *rec_mark_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end)
+struct err *rec_ud2_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end)
 {
-	struct mark_site *site;
+	struct ud2_site *site;
 	unsigned n;
 	struct err *err;
 
-	TRY(marks_on_path(t->tid, addr, end, &site, &n));
+	TRY(ud2_on_path(t->tid, addr, end, &site, &n));
 	err = put_all(rec, t, addr, site, n);
 	free(site);
 	return err;
 }
 
-void rec_marks_deinit(struct recorder *rec)
+void rec_ud2_deinit(struct recorder *rec)
 {
-	while (rec->marks) {
-		struct rec_marks *next = rec->marks->next;
+	while (rec->ud2s) {
+		struct rec_ud2s *next = rec->ud2s->next;
 
-		free(rec->marks->site);
-		free(rec->marks);
-		rec->marks = next;
+		free(rec->ud2s->site);
+		free(rec->ud2s);
+		rec->ud2s = next;
 	}
 }
