@@ -31,12 +31,12 @@
  * each address space do.
  *
  * A call that would sleep is traced; but between tasks that do that often the processor goes from
- * one to the other without a stop (syscallbuf/park.c, recorder/park.c).  One word in memory shared
- * by the whole tree, the token, says whose turn it is: a task's serial number, TOKEN_RECORDER, or
- * 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the token and sleeps in a place of
- * its own; who wakes up takes it, or waits, and notes the result (BUF_NR_UNPARK).  The recorder
- * makes of these notes the events that it would have written itself, so replay knows nothing of all
- * this.
+ * one to the other without a stop (syscallbuf/block.c, recorder/hook_block.c).  One word in memory
+ * shared by the whole tree, the token, says whose turn it is: a task's serial number,
+ * TOKEN_RECORDER, or 0.  Who would sleep notes the call (BUF_NR_BLOCK), lays down the token and
+ * sleeps in a place of its own; who wakes up takes it, or waits, and notes the result
+ * (BUF_NR_UNBLOCK).  The recorder makes of these notes the events that it would have written
+ * itself, so replay knows nothing of all this.
  */
 #ifndef ABI_BUFFER_H
 #define ABI_BUFFER_H
@@ -52,7 +52,7 @@
 #define STATE_CPUID	16
 #define STATE_JUMP	24
 #define STATE_TSC	32
-#define STATE_PARK	40
+#define STATE_BLOCK_STACK	40
 #define STATE_SPIN_RCX	48
 #define STATE_SPINS	56
 
@@ -82,12 +82,12 @@ enum {
 	BUF_FILTER = 1024,
 	BUF_CPUIDS = 96,
 	BUF_CALLS = 512, /* more than SYS_ROWS */
-	BUF_PARKS = 16,
-	PARK_SIZE = (FIXED_END - FIXED_PARKS) / BUF_PARKS,
-	PARK_BYTES = 4096,
+	BUF_PLACES = 16,
+	BUF_PLACE_SIZE = (FIXED_END - FIXED_PLACES) / BUF_PLACES,
+	BUF_PLACE_BYTES = 4096,
 	/* what all that sleep may need for their results is kept free */
-	PARK_ROOM = BUF_PARKS * (PARK_BYTES + 256),
-	BUF_MAX = (FIXED_PARKS - FIXED_BUFFER - PARK_ROOM) & ~1023,
+	BUF_PLACES_ROOM = BUF_PLACES * (BUF_PLACE_BYTES + 256),
+	BUF_MAX = (FIXED_PLACES - FIXED_BUFFER - BUF_PLACES_ROOM) & ~1023,
 	BUF_DEFAULT = 256 << 10,
 	/*
 	 * A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a
@@ -111,8 +111,8 @@ enum {
 	 */
 	BUF_SPINS = 500,
 	BUF_FLOW_ROOM = 4096,	/* bytes: one call notes less */
-	BUF_NR_PARK = 0xfff1, /* a task falls asleep: struct buf_park */
-	BUF_NR_UNPARK = 0xfff2, /* ... has woken up: struct buf_unpark, then spans as below */
+	BUF_NR_BLOCK = 0xfff1, /* a task falls asleep: struct buf_block */
+	BUF_NR_UNBLOCK = 0xfff2, /* ... has woken up: struct buf_unblock, then spans as below */
 };
 
 struct stub_info { uint64_t after, traced, cont, flags; };
@@ -140,7 +140,7 @@ struct buf_state {
 	uint64_t cpuid;		/* ... for cpuid */
 	uint64_t jump;		/* where the hook leaves to */
 	uint64_t tsc;		/* where stubs of rdtsc jump to */
-	uint64_t park;		/* recording: top of the stack of the place to sleep in */
+	uint64_t block_stack;		/* recording: top of the stack of the place to sleep in */
 	uint64_t spin_rcx;	/* the program's rcx, while a stub of a waiting loop counts */
 	/*
 	 * turns of waiting loops until one traps; the same in recording and replay, for the stubs
@@ -160,13 +160,13 @@ struct buf_state {
 	uint64_t stdio_dev[3], stdio_ino[3];
 	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint64_t code[2][2];
-	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
+	uint8_t may_block; /* recording: calls that would sleep are made; 0: they are traced */
 	/* recording: code to be executed has to be looked at first (tracee/ud2.h) */
 	uint8_t marked;
 	uint8_t cpu_asked;	/* recording: getcpu is traced; else the answer is 0 */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
 	uint8_t tsc_open;	/* recording: it need not any more (recorder/tsc.c) */
-	uint8_t parked[BUF_PARKS];	/* places taken */
+	uint8_t place_taken[BUF_PLACES];	/* places taken */
 	uint8_t wakes;		/* recording: wake-ups of futexes are traced */
 	uint64_t tsc_left;	/* recording: it is let through so often still */
 	/*
@@ -194,7 +194,7 @@ _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP &&
 		       offsetof(struct buf_state, cpuid) == STATE_CPUID &&
 		       offsetof(struct buf_state, jump) == STATE_JUMP &&
 		       offsetof(struct buf_state, tsc) == STATE_TSC &&
-		       offsetof(struct buf_state, park) == STATE_PARK &&
+		       offsetof(struct buf_state, block_stack) == STATE_BLOCK_STACK &&
 		       offsetof(struct buf_state, spin_rcx) == STATE_SPIN_RCX &&
 		       offsetof(struct buf_state, spins) == STATE_SPINS,
 	       "stubs know these");
@@ -259,14 +259,14 @@ struct buf_shared {
 struct buf_place {
 	uint64_t trap; /* the recorder wants to see it before it goes on */
 	uint64_t pad[7];
-	uint8_t bytes[PARK_BYTES];
+	uint8_t bytes[BUF_PLACE_BYTES];
 };
-_Static_assert(sizeof(struct buf_place) + 7000 <= PARK_SIZE, "a stack for syscallbuf/park.c");
+_Static_assert(sizeof(struct buf_place) + 7000 <= BUF_PLACE_SIZE, "a stack for syscallbuf/block.c");
 
 /* regs: as at the traced call, without the selectors. */
-struct buf_park { uint64_t seq; uint32_t serial, place; struct regs regs; };
+struct buf_block { uint64_t seq; uint32_t serial, place; struct regs regs; };
 /* again: it did not finish, and is made once more in the traced way */
-struct buf_unpark { uint64_t seq; uint32_t serial, again; };
+struct buf_unblock { uint64_t seq; uint32_t serial, again; };
 
 enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
 #define BUF_SPAN_ADDR(w) ((w) & ((1ull << BUF_SPAN_SHIFT) - 1))

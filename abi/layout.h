@@ -9,7 +9,7 @@
  *   FIXED_SHARED  data: struct buf_shared, only while recording
  *   ...           the hook's stack, down from FIXED_STACK
  *   FIXED_BUFFER  data: records of buffered calls
- *   FIXED_PARKS   data: a place for each task that sleeps in a call of the hook's
+ *   FIXED_PLACES   data: a place for each task that sleeps in a call of the hook's
  *   FIXED_FLOW    data: instead of these, what flow.c has seen
  *   FIXED_END
  *
@@ -28,8 +28,8 @@
 #define FIXED_SHARED	(FIXED_PAGE + 0x44000)
 #define FIXED_STACK	(FIXED_PAGE + 0x50000)
 #define FIXED_BUFFER	(FIXED_PAGE + 0x50000)
-#define FIXED_PARKS	(FIXED_PAGE + 0xd0000)
-#define FIXED_FLOW	FIXED_PARKS
+#define FIXED_PLACES	(FIXED_PAGE + 0xd0000)
+#define FIXED_FLOW	FIXED_PLACES
 #define FIXED_END	(FIXED_PAGE + 0x100000)
 /* No program's memory lies behind it: Documentation/arch/x86/x86_64/5level-paging.rst */
 #define USER_END	0x00fffffffffff000ull

@@ -39,7 +39,7 @@ enum sys_buffer {		/* may the in-process buffer run it untraced? */
 enum sys_wait {			/* can the call sleep until another task acts? (from the row) */
 	SYS_WAIT_NO = 0,
 	SYS_WAIT_MAYBE,
-	SYS_WAIT_PARK,		/* yes, and it may do so in the hook: recorder/park.c */
+	SYS_WAIT_IN_HOOK,	/* yes, and it may do so in the hook: recorder/hook_block.c */
 };
 
 /* Kinds of argument.  dump prints by them. */

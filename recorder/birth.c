@@ -139,7 +139,7 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 			err = tracee_regs_get(child->tid, &child->last);
 		child->birth = child->last;
 		if (!(req.flags & CLONE_VM))
-			rec_park_forked(child);
+			rec_hook_block_forked(child);
 	}
 	/* ... since: its end will have an event, so it must be known */
 	if (err_catch(&err, ERR_GONE))

@@ -137,38 +137,38 @@ void rec_written_recount(struct rec_written *w);
 /* NULL: none is there. */
 struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
 
-/* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
+/* ---- hook_block.c: tasks that sleep in the hook ---------------------------------------------- */
 /*
  * At the exit of a call that the hook left to us: does this process do that so often that it should
  * sleep by itself?
  */
-void rec_park_consider(struct recorder *rec, struct rec_task *t);
+void rec_hook_block_consider(struct recorder *rec, struct rec_task *t);
 /* t (or NULL: whoever wakes up first) has the token; it is about to run. */
-void rec_park_give(struct recorder *rec, struct rec_task *t);
+void rec_token_give(struct recorder *rec, struct rec_task *t);
 /* Somebody has stopped; while others run they are not to go on without us. */
-void rec_park_hold(struct recorder *rec);
+void rec_token_hold(struct recorder *rec);
 /* Whose turn it is; NULL: nobody's. */
-struct rec_task *rec_park_turn(const struct recorder *rec);
+struct rec_task *rec_token_holder(const struct recorder *rec);
 /* Take the token: true when nobody had it, or its holder is stopped or dead. */
-bool rec_park_take(struct recorder *rec);
+bool rec_token_take(struct recorder *rec);
 /* ... from one that is asleep, and stops as soon as it is not. */
-void rec_park_seize(struct recorder *rec);
+void rec_token_seize(struct recorder *rec);
 /* The token is ours: what happened meanwhile becomes events. */
-void rec_park_events(struct recorder *rec);
-/* A stop of a task that is parked.  Its ptrace state is as reported. */
-struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
-/* Before a parked task goes on. */
-struct err *rec_park_resume(struct rec_task *t);
+void rec_hook_block_events(struct recorder *rec);
+/* A stop of a task that blocks in the hook.  Its ptrace state is as reported. */
+struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t);
+/* Before a task that blocks in the hook goes on. */
+struct err *rec_hook_block_resume(struct rec_task *t);
 /*
  * t is asleep there, or about to go on: it is to stop for us when it has, or is to take, the
  * scheduling token.
  */
-struct err *rec_park_call_back(struct rec_task *t);
+struct err *rec_hook_block_call_back(struct rec_task *t);
 /* A copy of the process, with this task alone. */
-void rec_park_forked(struct rec_task *child);
+void rec_hook_block_forked(struct rec_task *child);
 /* The task is being removed. */
-void rec_park_gone(struct recorder *rec, const struct rec_task *t);
-void rec_park_deinit(struct recorder *rec);
+void rec_hook_block_gone(struct recorder *rec, const struct rec_task *t);
+void rec_hook_block_deinit(struct recorder *rec);
 void rec_buffer_deinit(struct recorder *rec);
 
 /* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap --------- */

@@ -149,7 +149,7 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 void rec_task_remove(struct recorder *rec, struct rec_task *t)
 {
 	rec_task_unlink(rec, t);
-	rec_park_gone(rec, t);
+	rec_hook_block_gone(rec, t);
 	rec_pt_gone(rec, t);
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);

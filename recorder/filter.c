@@ -51,7 +51,7 @@ enum {
 	CAP_SYS_ADMIN_BIT = 21
 };
 /* Memory of ours in every recorded process, for what is handed to the kernel. */
-#define HAND_OVER ((uint64_t)FIXED_PARKS - 0xa000)
+#define HAND_OVER ((uint64_t)FIXED_PLACES - 0xa000)
 
 /* ---- what a filter says ---------------------------------------------------------------------- */
 

@@ -82,9 +82,9 @@ void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t 
 	if (++t->mm->buf.wakes_n > WAKES_MAX)
 		tell(t, 0);
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o->parked && wants(o, t, args))
+		if (o->hook_blocked && wants(o, t, args))
 			/* it comes to us when it wakes up, instead of waiting for the token */
-			err_free(rec_park_call_back(o));
+			err_free(rec_hook_block_call_back(o));
 	}
 }
 

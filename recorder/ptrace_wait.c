@@ -145,8 +145,9 @@ static bool has_tracee(struct recorder *rec, struct rec_task *t, const struct wa
 void rec_pt_wake(struct recorder *rec, pid_t pid)
 {
 	for (struct rec_task *w = rec->tasks; w; w = w->next) {
-		if (w->pid == pid && w->state == TASK_RUNNING && w->in_syscall && !w->parked &&
-		    !rec_pt_held(w) && (w->call.nr == SYS_wait4 || w->call.nr == SYS_waitid))
+		if (w->pid == pid && w->state == TASK_RUNNING && w->in_syscall &&
+		    !w->hook_blocked && !rec_pt_held(w) &&
+		    (w->call.nr == SYS_wait4 || w->call.nr == SYS_waitid))
 			ptrace(PTRACE_INTERRUPT, w->tid, NULL, NULL);
 	}
 }

@@ -112,10 +112,10 @@ static bool give_up(struct recorder *rec, struct rec_task *t, struct rec_stuck *
 }
 
 /*
- * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events
- * are in the trace then. False: nobody is left.
+ * Tasks may run one after the other without our doing (hook_block.c), until it is our turn.  Their
+ * events are in the trace then.  False: nobody is left.
  */
-static bool wait_parking(struct recorder *rec, uint64_t start)
+static bool wait_for_token(struct recorder *rec, uint64_t start)
 {
 	uint32_t asked = 0, holder = 0;
 	struct rec_stuck stuck = { 0 };
@@ -130,28 +130,28 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 			rec_hear_soon(rec);
 			asked = 0;
 			if (rec_others_ready(rec, NULL))
-				rec_park_hold(rec);
+				rec_token_hold(rec);
 		}
 		back = rec_away_any() && rec_away_check(rec);
 		if (back)
-			rec_park_hold(rec);
-		t = stopped ? NULL : rec_park_turn(rec);
-		if ((stopped || back || rec->shared->seq != rec->park_seq ||
+			rec_token_hold(rec);
+		t = stopped ? NULL : rec_token_holder(rec);
+		if ((stopped || back || rec->shared->seq != rec->token_seq ||
 		     (t && rec_task_is_dead(t->tid))) &&
-		    rec_park_take(rec)) {
+		    rec_token_take(rec)) {
 			if (rec->first)
 				rec->first->ran_ns += now_ns() - start;
-			rec_park_events(rec);
+			rec_hook_block_events(rec);
 			return true;
 		}
-		t = rec_park_turn(rec);
+		t = rec_token_holder(rec);
 		if (t && t != rec->current && holder != t->serial)
 			rec_slice_begin(rec, t);
 		if ((t ? t->serial : 0) != holder)
 			stuck = (struct rec_stuck){ 0 };
 		if (!stopped && t && give_up(rec, t, &stuck)) {
-			rec_park_seize(rec);
-			rec_park_events(rec);
+			rec_token_seize(rec);
+			rec_hook_block_events(rec);
 			return true;
 		}
 		holder = t ? t->serial : 0;
@@ -169,8 +169,8 @@ static bool wait_for_turn(struct recorder *rec)
 		good = rec_wait_any(rec, true, rec_away_any());
 		good |= rec_away_any() && errno == EINTR;
 	} else {
-		rec_park_give(rec, NULL);
-		good = wait_parking(rec, now_ns());
+		rec_token_give(rec, NULL);
+		good = wait_for_token(rec, now_ns());
 	}
 	rec_slice_charge(rec, NULL, now_ns());
 	return good;
@@ -259,7 +259,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
 {
-	if (t->deferred.n && !t->parked)
+	if (t->deferred.n && !t->hook_blocked)
 		rec_signals_resend(rec, t);
 	if (t->pt && rec_pt_before_user(rec, t))
 		return NULL;
@@ -269,7 +269,7 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	TRY(rec_dispatch(t, true));
 	if (t->pt && rec_pt_steps(t))
 		return rec_pt_step(rec, t, 0);
-	if (rec->slices.steps && !t->deferred.n && !t->resent.n && !t->parked) {
+	if (rec->slices.steps && !t->deferred.n && !t->resent.n && !t->hook_blocked) {
 		unsigned steps = rec->slices.steps;
 
 		rec->slices.steps = 0;
@@ -354,15 +354,15 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		rec_tick_in(rec, rec_slice_linger_left(rec, start));
 	else
 		rec_tick_as_usual(rec);
-	if (t->parked)
-		TRY(rec_park_resume(t));
-	rec_park_give(rec, t);
+	if (t->hook_blocked)
+		TRY(rec_hook_block_resume(t));
+	rec_token_give(rec, t);
 	held = hold_signals(t, &mask);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	if (rec->shared) {	/* t goes to sleep in no hook while signals wait for it */
-		bool good = wait_parking(rec, start);
+		bool good = wait_for_token(rec, start);
 
-		if (held && t->state == TASK_RUNNING && !t->parked)
+		if (held && t->state == TASK_RUNNING && !t->hook_blocked)
 			TRY(rec_away_stop(rec, t, &status));
 		if (held)
 			rec_signals_release(t, mask);
@@ -424,11 +424,11 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 		return rec_go_on(rec, t, 0);
 	}
 	if (ask == SLICE_DUE) {
-		bool parks = copy.rsp > FIXED_PARKS && copy.rsp <= FIXED_END;
+		bool in_place = copy.rsp > FIXED_PLACES && copy.rsp <= FIXED_END;
 
 		rec->slices.over = true;
 		/* never one that may be about to lay down the token, which the recorder has */
-		if (where == PATCH_IN_HOOK && !t->deferred.n && !parks &&
+		if (where == PATCH_IN_HOOK && !t->deferred.n && !in_place &&
 		    !rec_buffer_interrupted(&copy))
 			steps = rec_slice_walk(rec, t);
 	}
@@ -556,8 +556,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	if (!t->started)
 		return stop_before_start(rec, t);
 	bug_context.tid = t->tid;
-	if (t->parked)
-		return rec_park_stop(rec, t);
+	if (t->hook_blocked)
+		return rec_hook_block_stop(rec, t);
 	/*
 	 * at exec the memory is the new program's: of a leader that was killed in user mode, whose
 	 * number the caller has now

@@ -203,7 +203,7 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred.n || t->parked)
+	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred.n || t->hook_blocked)
 		return false;
 	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
 		return false;
@@ -230,7 +230,7 @@ static void turn_ends(struct recorder *rec, struct rec_task *t)
 	struct rec_slices *s = &rec->slices;
 	uint64_t mark = 0;
 
-	if (s->yielded || t->in_syscall || t->parked) {
+	if (s->yielded || t->in_syscall || t->hook_blocked) {
 		at.regs = t->call.entry;
 		tracee_read_some(t->tid, at.regs.rsp, at.stack, sizeof(at.stack));
 		mark = XXH3_64bits(&at, sizeof(at)) | 1;
@@ -244,7 +244,7 @@ static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t 
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (s->walked || t->state != TASK_READY || t->deferred.n || t->parked ||
+	if (s->walked || t->state != TASK_READY || t->deferred.n || t->hook_blocked ||
 	    !rec_others_ready(rec, t))
 		return false;
 	if (!s->over_ns)

@@ -22,7 +22,7 @@ bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t ri
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 /* It is the next. */
 void rec_slice_first(struct recorder *rec, struct rec_task *t);
-/* t has got its turn by itself (park.c). */
+/* t has got its turn by itself (hook_block.c). */
 void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
 /* t runs in user mode: is it to be interrupted, and why? */
 enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t);

@@ -303,7 +303,7 @@ static void recorder_deinit(struct recorder *rec)
 	while (rec->tasks)
 		rec_task_remove(rec, rec->tasks);
 	free(rec->effect);
-	rec_park_deinit(rec);
+	rec_hook_block_deinit(rec);
 	rec_buffer_deinit(rec);
 	rec_ud2_deinit(rec);
 	rec_cores_deinit(rec);

@@ -34,7 +34,7 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 	memcpy(call->seen_args, args, sizeof(args));
 	call->row = sys_row_for(call->nr, call->args, &call->known);
 	t->in_syscall = true;
-	t->enter_written = t->park_again;	/* it has slept in the hook already */
+	t->enter_written = t->block_again;	/* it has slept in the hook already */
 	t->vfork_sleeps = false;
 }
 
@@ -475,7 +475,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	if (t->deferred.n)
 		rec_signal_waited(t, true);
 	if (t->deferred.n &&
-	    (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) &&
+	    (t->block_again || rec_signal_standing(t) || waits_for_signals(call->nr)) &&
 	    !(rec->options->chaos && rec_random(rec, 2))) {
 		/*
 		 * They strike in the call, or behind it.  In front of one that waits for them they
@@ -665,7 +665,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	TRY(tracee_regs_get(t->tid, &regs));
 	before = regs;
-	t->park_again = false;
+	t->block_again = false;
 	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
 	t->in_syscall = false;
 	if (ret > 0 && !call->force_ret &&
@@ -711,7 +711,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (begins_again(ret) || t->pt)
 		return NULL;
 	if (t->call.stub)
-		rec_park_consider(rec, t);
+		rec_hook_block_consider(rec, t);
 	else if (call == &t->call &&
 		 (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED))
 		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);

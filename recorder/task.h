@@ -95,8 +95,8 @@ struct rec_buffer {
 	unsigned mapped_gen, cpuids;
 	uint8_t wakes;		/* buf_state.wakes: lock_handoff.c */
 	unsigned wakes_n;	/* wake-ups since then that were in vain */
-	/* park.c */
-	uint8_t parks;		/* buf_state.parks */
+	/* hook_block.c */
+	uint8_t may_block;		/* buf_state.may_block */
 	unsigned sleeps;	/* calls that it made in the traced way because they slept */
 	/* while notes are turned into events: records that are not in the trace */
 	uint8_t *unread;
@@ -288,13 +288,13 @@ struct rec_task {
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
 	unsigned call_gap;	/* instructions from one of its calls to the next; 0: not known */
-	/* park.c */
-	bool parked;		/* asleep in a call that the hook made */
-	bool park_waits;	/* ... woken up, stopped, and wants the token */
-	bool park_turn;		/* ... woken up with the token, which it has not noted yet */
+	/* hook_block.c */
+	bool hook_blocked;		/* asleep in a call that the hook made */
+	bool token_waits;	/* ... woken up, stopped, and wants the token */
+	bool token_unnoted; /* ... woken up with the token, which it has not noted yet */
 	/* its ENTER is written, and the call is made once more in the traced way */
-	bool park_again;
-	unsigned park_place;
+	bool block_again;
+	unsigned block_place;
 	struct regs birth;	/* an early state, for the selectors */
 	bool traced_outside;	/* it asked to be traced by a parent that is not recorded */
 	bool wait_pauses;	/* its next wait call sleeps in pause() */
@@ -420,13 +420,13 @@ struct recorder {
 	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
 	unsigned cpuids;
 	uint64_t proc_dev;
-	/* park.c */
-	struct buf_shared *shared;	/* NULL: nobody parks */
+	/* hook_block.c */
+	struct buf_shared *shared;	/* NULL: no task blocks in the hook */
 	int shm;
-	bool park_refused;
-	uint64_t park_seq;	/* notes up to this one are in the trace */
-	struct rec_task *park_runs;	/* has the processor, by these notes */
-	struct rec_task *park_held;	/* had the token when we took it */
+	bool block_refused;
+	uint64_t token_seq;	/* notes up to this one are in the trace */
+	struct rec_task *token_runs;	/* has the processor, by these notes */
+	struct rec_task *token_held;	/* had the token when we took it */
 	struct rec_slices slices;
 	struct rec_end end;
 	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */

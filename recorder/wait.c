@@ -53,7 +53,7 @@ void rec_note_status(struct recorder *rec, pid_t tid, int status)
 	if (t && t->away) {
 		rec_away_heard(t, status);
 	} else if (t) {
-		if (t->in_syscall || t->parked)
+		if (t->in_syscall || t->hook_blocked)
 			rec_slice_woke(rec, t);
 		rec_task_stopped(t, status);
 	/* killed with who made it, of which we have not heard, nor shall */

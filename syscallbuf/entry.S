@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_flow, hook_tsc_flow, hook_fault, park_checked, park_made, park_not_made, park_waits_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_flow, hook_tsc_flow, hook_fault, block_checked, block_made, block_not_made, token_wait_after
 
 	.text
 	.macro	enter
@@ -47,7 +47,7 @@ hook_record:
 	call	buf_record
 	cmp	$1, %eax
 	jb	hook_fault
-	ja	hook_park
+	ja	hook_block
 hook_recorded:
 	mov	$(FIXED_STACK - 80), %rsp
 hook_done:
@@ -67,28 +67,28 @@ hook_flow:
 	jmp	hook_recorded
 
 /* It may sleep, while others use this stack: on one of its own. */
-hook_park:
-	mov	FIXED_STATE + STATE_PARK, %rsp
+hook_block:
+	mov	FIXED_STATE + STATE_BLOCK_STACK, %rsp
 	mov	$(FIXED_STACK - 80), %edi
-	call	buf_park
+	call	buf_block
 	test	%eax, %eax
 	jz	hook_fault
 	jmp	hook_recorded
 
 /* A stop; rax, rdi: a call that is not made. */
-	.globl	park_wait
-park_wait:
+	.globl	token_wait
+token_wait:
 	mov	$24, %eax
 	syscall
-park_waits_after:
+token_wait_after:
 	ret
 
 /*
- * int64_t park_call(uint64_t nr, const uint64_t *args, const uint64_t *trap): the call that sleeps, unless *trap.
+ * int64_t block_call(uint64_t nr, const uint64_t *args, const uint64_t *trap): the call that sleeps, unless *trap.
  * A signal that strikes between the look at *trap and the system call must not get lost (struct blob_head).
  */
-	.globl	park_call
-park_call:
+	.globl	block_call
+block_call:
 	mov	%rdi, %rax
 	mov	%rsi, %r11
 	mov	%rdx, %rcx
@@ -99,13 +99,13 @@ park_call:
 	mov	32(%r11), %r8
 	mov	40(%r11), %r9
 	cmpq	$0, (%rcx)
-park_checked:
-	jne	park_not_made
+block_checked:
+	jne	block_not_made
 	mov	$FIXED_UNTRACED, %ecx
 	call	*%rcx
-park_made:
+block_made:
 	ret
-park_not_made:
+block_not_made:
 	mov	$-1133, %rax		/* BUF_WOULD_BLOCK */
 	ret
 

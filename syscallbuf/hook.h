@@ -108,7 +108,7 @@ static inline void observe_bytes(void *p, uint64_t words)
 		((uint64_t *)p)[i] = observe(((uint64_t *)p)[i]);
 }
 
-/* 0: make it traced; 1: done, frame->rax is the result; 2: it would sleep, go to buf_park(). */
+/* 0: make it traced; 1: done, frame->rax is the result; 2: it would sleep, go to buf_block(). */
 int buf_record(struct frame *f);
 /* 0: make it traced; else what is to be called behind it (buf_behind()). */
 uint64_t buf_replay(struct frame *f);
@@ -176,12 +176,12 @@ void plan_lengths(struct plan *p, uint64_t nr, const uint64_t *args, int64_t ret
 void plan_bring_home(struct plan *p, uint64_t *words, char *bytes);
 uint64_t plan_out_bytes(const struct plan *p);
 
-/* ---- park.c ---------------------------------------------------------------------------------- */
+/* ---- block.c --------------------------------------------------------------------------------- */
 
-/* Its place: state()->park.  As buf_record(); on the place's stack. */
-int buf_park(struct frame *f);
+/* Its place: state()->block_stack.  As buf_record(); on the place's stack. */
+int buf_block(struct frame *f);
 /* entry.S */
-void park_wait(void);
-int64_t park_call(uint64_t nr, const uint64_t *args, const uint64_t *trap);
+void token_wait(void);
+int64_t block_call(uint64_t nr, const uint64_t *args, const uint64_t *trap);
 
 #endif

@@ -40,7 +40,7 @@ static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 	enum { CMD = 127, WAIT = 0, WAIT_BITSET = 9, POLLS = 512 };
 	enum buf_class class;
 
-	if (!s->parks || !shared()->allowed)
+	if (!s->may_block || !shared()->allowed)
 		return 0;
 	switch (nr) {
 	case NR_read:
@@ -52,7 +52,7 @@ static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 			return 0;
 		class = class_of(s, args[0]);
 		if ((class != BUF_FD_STREAM && class != BUF_FD_STDIO) ||
-		    (nr <= NR_recvfrom && nr != NR_accept && args[2] > PARK_BYTES))
+		    (nr <= NR_recvfrom && nr != NR_accept && args[2] > BUF_PLACE_BYTES))
 			return 0;
 		break;
 	case NR_futex:
@@ -74,10 +74,10 @@ static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 	default:
 		return 0;
 	}
-	for (unsigned i = 0; i < BUF_PARKS; i++) {
-		if (s->parked[i])
+	for (unsigned i = 0; i < BUF_PLACES; i++) {
+		if (s->place_taken[i])
 			continue;
-		s->park = FIXED_PARKS + (uint64_t)(i + 1) * PARK_SIZE;
+		s->block_stack = FIXED_PLACES + (uint64_t)(i + 1) * BUF_PLACE_SIZE;
 		return 2;
 	}
 	return 0;

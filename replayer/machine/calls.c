@@ -197,7 +197,7 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
 	if (r->counts_in_hook) {
-		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PARKS));
+		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PLACES));
 	} else {
 		TRY(calls_used(t, ev));
 		TRY(rp_watched(r) ? put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends)

@@ -96,7 +96,7 @@ static void check_row(const struct sys_row *row, const char *name)
 {
 	bool bad = row->nargs > 6 || row->replay > REPLAY_EXECUTE || row->buffer > BUFFER_ASK;
 
-	bad |= row->hook > 1 || row->wait > SYS_WAIT_PARK;
+	bad |= row->hook > 1 || row->wait > SYS_WAIT_IN_HOOK;
 	/* What shapes the task is not run behind the recorder's back before the buffer has looked at it. */
 	bad |= row->replay == REPLAY_EXECUTE && (!row->hook || (row->buffer != BUFFER_NEVER && row->buffer != BUFFER_ASK));
 	bad |= row->replay == REPLAY_UNSUPPORTED && row->buffer != BUFFER_NEVER;
@@ -104,7 +104,7 @@ static void check_row(const struct sys_row *row, const char *name)
 	bad |= row->buffer == BUFFER_FAST && row->wait != SYS_WAIT_NO;
 	bad |= row->buffer == BUFFER_BLOCK && row->wait == SYS_WAIT_NO;
 	/* What sleeps in the hook is a call that the hook makes. */
-	bad |= row->wait == SYS_WAIT_PARK && row->buffer != BUFFER_BLOCK;
+	bad |= row->wait == SYS_WAIT_IN_HOOK && row->buffer != BUFFER_BLOCK;
 	for (unsigned i = 0; i < 6; i++) {
 		const struct sys_arg *a = &row->arg[i];
 

@@ -1,5 +1,5 @@
 /*
- * park.c - a recorded call that sleeps, without a stop: see abi/buffer.h.
+ * block.c - a recorded call that sleeps, without a stop: see abi/buffer.h.
  *
  * From the moment the token is laid down until it is taken again, nothing may be touched but the
  * own place and the shared page: others run.  The kernel writes its results into the place.
@@ -18,7 +18,7 @@ enum { KEPT = 128, PATIENCE_NS = 4000000, EVENT_BYTES = 12 };
 
 static uint32_t place_number(const struct buf_state *s)
 {
-	return (uint32_t)((s->park - FIXED_PARKS) / PARK_SIZE) - 1;
+	return (uint32_t)((s->block_stack - FIXED_PLACES) / BUF_PLACE_SIZE) - 1;
 }
 
 /*
@@ -48,7 +48,7 @@ static void note_regs(const struct buf_state *s, const struct frame *f, struct r
 			    .rip = f->stub->after,
 			    .eflags = f->eflags,
 			    .rsp = s->rsp };
-	/* rec_park_consider() has seen that they may be used */
+	/* rec_hook_block_consider() has seen that they may be used */
 	__asm__ volatile("rdfsbase %0" : "=r"(r->fs_base));
 	__asm__ volatile("rdgsbase %0" : "=r"(r->gs_base));
 }
@@ -74,7 +74,7 @@ static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, u
 
 	while (__atomic_load_n(&place->trap, __ATOMIC_SEQ_CST) || !take(sh, me)) {
 		if (waited || __atomic_load_n(&place->trap, __ATOMIC_SEQ_CST)) {
-			park_wait();	/* the recorder gives it, when it lets us go on */
+			token_wait();	/* the recorder gives it, when it lets us go on */
 			return;
 		}
 		args[2] = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
@@ -86,13 +86,13 @@ static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, u
 	}
 }
 
-static void note_park(struct buf_state *s, const struct frame *f, struct buf_shared *sh,
+static void note_block(struct buf_state *s, const struct frame *f, struct buf_shared *sh,
 		      uint32_t me)
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
-	struct buf_park *note = (struct buf_park *)(r + 1);
+	struct buf_block *note = (struct buf_block *)(r + 1);
 
-	*r = (struct buf_record){ .nr = BUF_NR_PARK,
+	*r = (struct buf_record){ .nr = BUF_NR_BLOCK,
 				  .size = sizeof(*r) + sizeof(*note),
 				  .head = sizeof(*r) };
 	note->seq = ++sh->seq;
@@ -104,11 +104,11 @@ static void note_park(struct buf_state *s, const struct frame *f, struct buf_sha
 }
 
 /* Back on turn: the result, and what the call wrote. */
-static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me, struct plan *p,
+static void note_unblock(struct buf_state *s, struct buf_shared *sh, uint32_t me, struct plan *p,
 			int64_t ret)
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
-	struct buf_unpark *note = (struct buf_unpark *)(r + 1);
+	struct buf_unblock *note = (struct buf_unblock *)(r + 1);
 	uint64_t head = sizeof(*r) + sizeof(*note) + 8ull * p->outs, size = head;
 
 	note->serial = me;
@@ -119,7 +119,7 @@ static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me,
 		plan_bring_home(p, (uint64_t *)(note + 1), (char *)r + head);
 		size += plan_out_bytes(p);
 	}
-	*r = (struct buf_record){ .nr = BUF_NR_UNPARK,
+	*r = (struct buf_record){ .nr = BUF_NR_UNBLOCK,
 				  .spans = (uint8_t)p->outs,
 				  .head = (uint32_t)head,
 				  .size = (uint32_t)size,
@@ -129,11 +129,11 @@ static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me,
 	s->pos += size;
 }
 
-int buf_park(struct frame *f)
+int buf_block(struct frame *f)
 {
 	struct buf_state *s = state();
 	struct buf_shared *sh = shared();
-	struct buf_place *place = (struct buf_place *)(uintptr_t)(s->park - PARK_SIZE);
+	struct buf_place *place = (struct buf_place *)(uintptr_t)(s->block_stack - BUF_PLACE_SIZE);
 	uint64_t nr = f->rax, rsp = s->rsp, args[6], kept[KEPT / 8];
 	uint32_t me, index = place_number(s);
 	struct plan p;
@@ -146,17 +146,17 @@ int buf_park(struct frame *f)
 	late(3);
 	copy(args, &f->rdi, sizeof(args));
 	if ((nr == NR_epoll_wait || nr == NR_epoll_pwait) &&
-	    (int32_t)args[2] > PARK_BYTES / EVENT_BYTES)
-		args[2] = PARK_BYTES / EVENT_BYTES; /* more come with the next call */
-	if (s->pos + sizeof(struct buf_record) + sizeof(struct buf_park) > s->end ||
-	    !plan_list(&p, nr, args, -1) || p.outs > 8 || p.room > PARK_BYTES)
+	    (int32_t)args[2] > BUF_PLACE_BYTES / EVENT_BYTES)
+		args[2] = BUF_PLACE_BYTES / EVENT_BYTES; /* more come with the next call */
+	if (s->pos + sizeof(struct buf_record) + sizeof(struct buf_block) > s->end ||
+	    !plan_list(&p, nr, args, -1) || p.outs > 8 || p.room > BUF_PLACE_BYTES)
 		return 0;
 	if (p.outs && !plan_redirect(&p, args, (uint64_t)(uintptr_t)place->bytes))
 		return 0;
 	copy(kept, (const void *)(uintptr_t)(FIXED_STACK - KEPT), KEPT);
 	place->trap = 0;
-	s->parked[index] = 1;
-	note_park(s, f, sh, me);
+	s->place_taken[index] = 1;
+	note_block(s, f, sh, me);
 	late(4);
 
 	__atomic_store_n(&sh->token, 0, __ATOMIC_SEQ_CST);
@@ -171,7 +171,7 @@ int buf_park(struct frame *f)
 
 			untraced(NR_futex, wake);
 		}
-		ret = park_call(nr, args, &place->trap);
+		ret = block_call(nr, args, &place->trap);
 		late(6);
 		take_or_wait(sh, place, me);
 	}
@@ -179,12 +179,12 @@ int buf_park(struct frame *f)
 	copy((void *)(uintptr_t)(FIXED_STACK - KEPT), kept, KEPT);
 	late(7);
 	s->rsp = rsp;
-	s->parked[index] = 0;
+	s->place_taken[index] = 0;
 	if (ret == BUF_TRACED)
 		ret = BUF_WOULD_BLOCK;
 	if (p.outs && ret != BUF_WOULD_BLOCK)
 		plan_lengths(&p, nr, args, ret);
-	note_unpark(s, sh, me, &p, ret);
+	note_unblock(s, sh, me, &p, ret);
 	if (ret == BUF_WOULD_BLOCK)
 		return 0;
 	f->rax = (uint64_t)ret;

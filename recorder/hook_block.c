@@ -1,5 +1,5 @@
 /*
- * park.c - tasks that sleep in a call of the hook's and hand the processor on by themselves
+ * hook_block.c - tasks that sleep in a call of the hook's and hand the processor on by themselves
  * (abi/buffer.h).
  *
  * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us;
@@ -8,7 +8,7 @@
  * The recorder resumes a task by giving it the token, and has the processor back when the one who
  * holds it then - it may be another - stops, or when it can take the token because everybody
  * sleeps.  Before anything else that this means, the notes in the buffers become events: ENTER for
- * PARK, EXIT for UNPARK, CALLS for what is between.
+ * BLOCK, EXIT for UNBLOCK, CALLS for what is between.
  *
  * The shared page is a SysV segment: no descriptor and no path in the tracee, any user namespace;
  * where it cannot be attached all goes on as before.
@@ -27,7 +27,7 @@
 #include "tracee/blob.h"
 #include "tracee/cpu.h"
 
-enum { SLEEPS_ENOUGH = 4, SCRATCH_PARK = 2 * PARK_BYTES /* its outputs, each at 16 bytes */ };
+enum { SLEEPS_ENOUGH = 4, SCRATCH_PLACE = 2 * BUF_PLACE_BYTES /* its outputs, each at 16 bytes */ };
 
 static bool shared_create(struct recorder *rec)
 {
@@ -35,9 +35,9 @@ static bool shared_create(struct recorder *rec)
 
 	if (rec->shared)
 		return true;
-	if (rec->park_refused)
+	if (rec->block_refused)
 		return false;
-	rec->park_refused = true;
+	rec->block_refused = true;
 	rec->shm = shmget(IPC_PRIVATE, PAGE_BYTES, 0600 | IPC_CREAT);
 	if (rec->shm < 0)
 		return false;
@@ -48,11 +48,11 @@ static bool shared_create(struct recorder *rec)
 		return false;
 	rec->shared = at;
 	rec->shared->token = TOKEN_RECORDER;
-	rec->park_refused = false;
+	rec->block_refused = false;
 	return true;
 }
 
-void rec_park_deinit(struct recorder *rec)
+void rec_hook_block_deinit(struct recorder *rec)
 {
 	if (rec->shared)
 		shmdt(rec->shared);
@@ -63,22 +63,22 @@ void rec_park_deinit(struct recorder *rec)
  * Who is disturbed in its sleep makes its call once more, traced: what that writes goes to scratch
  * memory, which cannot be made in the middle of a call.
  */
-static bool scratch_for_parks(struct recorder *rec, struct rec_task *t)
+static bool scratch_for_places(struct recorder *rec, struct rec_task *t)
 {
 	uint64_t addr = 0;
 
-	err_free(rec_scratch_map(rec, t, BUF_PARKS * SCRATCH_PARK, &addr));
+	err_free(rec_scratch_map(rec, t, BUF_PLACES * SCRATCH_PLACE, &addr));
 	if (!addr)
 		return false;
-	for (uint64_t i = 0; i < BUF_PARKS; i++)
-		rec_scratch_add(t->mm, addr + i * SCRATCH_PARK, SCRATCH_PARK, 0);
+	for (uint64_t i = 0; i < BUF_PLACES; i++)
+		rec_scratch_add(t->mm, addr + i * SCRATCH_PLACE, SCRATCH_PLACE, 0);
 	return true;
 }
 
-void rec_park_consider(struct recorder *rec, struct rec_task *t)
+void rec_hook_block_consider(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
-	static const uint8_t none[BUF_PARKS];
+	static const uint8_t none[BUF_PLACES];
 	static const uint8_t on = 1;
 	int64_t ret;
 
@@ -88,9 +88,9 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	 */
 	if (!t->enter_written)
 		return;
-	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos ||
+	if (!buf->on || buf->off || buf->may_block || t->every_call || rec->options->chaos ||
 	    rec->options->ticks == TICKS_STEP || rec->options->ticks == TICKS_PMU || !t->call.row ||
-	    t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH ||
+	    t->call.row->wait != SYS_WAIT_IN_HOOK || ++buf->sleeps != SLEEPS_ENOUGH ||
 	    !shared_create(rec))
 		return;
 	/* Without these instructions the notes lack the bases of fs and gs. */
@@ -100,19 +100,19 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 		       0) ||
 	    ret != FIXED_SHARED)
 		return;
-	if (!scratch_for_parks(rec, t))
+	if (!scratch_for_places(rec, t))
 		return;
-	buf->parks = on;
-	err_free(rec_buffer_state(t, offsetof(struct buf_state, parked), none, sizeof(none)));
-	err_free(rec_buffer_state(t, offsetof(struct buf_state, parks), &on, 1));
+	buf->may_block = on;
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, place_taken), none, sizeof(none)));
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, may_block), &on, 1));
 }
 
-void rec_park_forked(struct rec_task *child)
+void rec_hook_block_forked(struct rec_task *child)
 {
-	static const uint8_t none[BUF_PARKS];
+	static const uint8_t none[BUF_PLACES];
 
-	if (child->mm->buf.parks)
-		err_free(rec_buffer_state(child, offsetof(struct buf_state, parked), none,
+	if (child->mm->buf.may_block)
+		err_free(rec_buffer_state(child, offsetof(struct buf_state, place_taken), none,
 					  sizeof(none)));
 }
 
@@ -123,17 +123,17 @@ void rec_park_forked(struct rec_task *child)
  * False: tasks with one memory and two tables of descriptors, who must not take turns by
  * themselves.
  */
-static bool tell_parked(struct recorder *rec)
+static bool tell_blocked(struct recorder *rec)
 {
 	bool good = !rec->files_apart;
 
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		struct rec_buffer *buf = &o->mm->buf;
 
-		if (!buf->parks)
+		if (!buf->may_block)
 			continue;
-		if (o->parked && (buf->files != o->files || buf->mapped_gen != rec->mapped_gen ||
-				  rec->files_apart))
+		if (o->hook_blocked && (buf->files != o->files ||
+					buf->mapped_gen != rec->mapped_gen || rec->files_apart))
 			err_free(rec_buffer_tell_files(rec, o));
 		if (o->mm->users > 1 && buf->files && buf->files != o->files) {
 			good = false;
@@ -143,15 +143,15 @@ static bool tell_parked(struct recorder *rec)
 	return good;
 }
 
-void rec_park_give(struct recorder *rec, struct rec_task *t)
+void rec_token_give(struct recorder *rec, struct rec_task *t)
 {
 	struct buf_shared *sh = rec->shared;
 	bool good;
 
 	if (!sh)
 		return;
-	good = tell_parked(rec);
-	rec->park_runs = t && !t->parked ? t : NULL;
+	good = tell_blocked(rec);
+	rec->token_runs = t && !t->hook_blocked ? t : NULL;
 	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred.n),
 			 __ATOMIC_SEQ_CST);
 	__atomic_store_n(&sh->token, t ? t->serial : 0, __ATOMIC_SEQ_CST);
@@ -159,7 +159,7 @@ void rec_park_give(struct recorder *rec, struct rec_task *t)
 		syscall(SYS_futex, &sh->token, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void rec_park_hold(struct recorder *rec)
+void rec_token_hold(struct recorder *rec)
 {
 	if (rec->shared)
 		__atomic_store_n(&rec->shared->allowed, 0, __ATOMIC_SEQ_CST);
@@ -174,12 +174,12 @@ static struct rec_task *by_serial(const struct recorder *rec, uint32_t serial)
 	return NULL;
 }
 
-struct rec_task *rec_park_turn(const struct recorder *rec)
+struct rec_task *rec_token_holder(const struct recorder *rec)
 {
 	return by_serial(rec, __atomic_load_n(&rec->shared->token, __ATOMIC_SEQ_CST));
 }
 
-bool rec_park_take(struct recorder *rec)
+bool rec_token_take(struct recorder *rec)
 {
 	struct buf_shared *sh = rec->shared;
 	uint32_t token = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
@@ -192,30 +192,30 @@ bool rec_park_take(struct recorder *rec)
 		return false;
 	sh->token = TOKEN_RECORDER;
 	sh->allowed = 0;
-	rec->park_held = t;
+	rec->token_held = t;
 	if (t)
 		rec->first = t;	/* what it did has no event yet */
 	return true;
 }
 
-void rec_park_seize(struct recorder *rec)
+void rec_token_seize(struct recorder *rec)
 {
 	struct buf_shared *sh = rec->shared;
 
 	sh->allowed = 0;
-	rec->park_held = rec_park_turn(rec);
+	rec->token_held = rec_token_holder(rec);
 	__atomic_store_n(&sh->token, TOKEN_RECORDER, __ATOMIC_SEQ_CST);
 }
 
-void rec_park_gone(struct recorder *rec, const struct rec_task *t)
+void rec_hook_block_gone(struct recorder *rec, const struct rec_task *t)
 {
-	if (rec->park_held == t || rec->park_runs == t)
+	if (rec->token_held == t || rec->token_runs == t)
 		/* with what it was about to note */
-		rec->park_seq = rec->shared ? rec->shared->seq : 0;
-	if (rec->park_held == t)
-		rec->park_held = NULL;
-	if (rec->park_runs == t)
-		rec->park_runs = NULL;
+		rec->token_seq = rec->shared ? rec->shared->seq : 0;
+	if (rec->token_held == t)
+		rec->token_held = NULL;
+	if (rec->token_runs == t)
+		rec->token_runs = NULL;
 }
 
 /* ---- notes to events ------------------------------------------------------------------------- */
@@ -301,16 +301,16 @@ static struct regs whole_regs(const struct rec_task *t, const struct regs *noted
 }
 
 /* Has it, running, fallen asleep? */
-static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
+static struct err *blocks(struct recorder *rec, struct rec_task *t, bool *found)
 {
 	struct rec_buffer *buf = &t->mm->buf;
-	struct buf_park note;
+	struct buf_block note;
 	struct buf_record r;
 	uint64_t len = 0;
 	void *bytes;
 
 	TRY(read_unread(rec, t->mm));
-	while (next_record(buf, len, &r) && r.nr != BUF_NR_PARK)
+	while (next_record(buf, len, &r) && r.nr != BUF_NR_BLOCK)
 		len += r.size;
 	*found = next_record(buf, len, &r) && r.size >= sizeof(r) + sizeof(note);
 	if (!*found)
@@ -333,15 +333,15 @@ static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
 	write_event(rec, t, TRACE_SYSCALL_ENTER, &t->call.entry, 0);
 	t->enter_written = true;
 	t->standing = 0;
-	t->parked = true;
-	t->park_place = note.place;
+	t->hook_blocked = true;
+	t->block_place = note.place;
 	if (t->call.nr == SYS_futex)
 		rec_handoff_wait(rec, t, t->call.args);
-	rec->park_runs = NULL;
+	rec->token_runs = NULL;
 	return NULL;
 }
 
-static void unpark_effects(struct recorder *rec, const struct buf_record *r, const uint8_t *record)
+static void unblock_effects(struct recorder *rec, const struct buf_record *r, const uint8_t *record)
 {
 	uint64_t at = r->head;
 
@@ -350,7 +350,7 @@ static void unpark_effects(struct recorder *rec, const struct buf_record *r, con
 		uint64_t word, len;
 		void *bytes;
 
-		memcpy(&word, record + sizeof(*r) + sizeof(struct buf_unpark) + 8ull * i, 8);
+		memcpy(&word, record + sizeof(*r) + sizeof(struct buf_unblock) + 8ull * i, 8);
 		len = BUF_SPAN_LEN(word);
 		if (!len || at + len > r->size)
 			continue;
@@ -366,25 +366,25 @@ static void unpark_effects(struct recorder *rec, const struct buf_record *r, con
 }
 
 /* Does mm's next record say that somebody woke up with this note? */
-static bool unparks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
+static bool unblocks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
 {
-	struct buf_unpark note;
+	struct buf_unblock note;
 	struct buf_record r;
 
-	if (!mm->buf.parks || !next_record(&mm->buf, 0, &r) || r.nr != BUF_NR_UNPARK ||
+	if (!mm->buf.may_block || !next_record(&mm->buf, 0, &r) || r.nr != BUF_NR_UNBLOCK ||
 	    r.size < sizeof(r) + sizeof(note))
 		return false;
 	memcpy(&note, mm->buf.unread + mm->buf.read + sizeof(r), sizeof(note));
 	if (note.seq != seq)
 		return false;
-	rec->park_runs = by_serial(rec, note.serial);
-	if (rec->park_runs) {
-		struct rec_task *t = rec->park_runs;
+	rec->token_runs = by_serial(rec, note.serial);
+	if (rec->token_runs) {
+		struct rec_task *t = rec->token_runs;
 
-		t->parked = t->park_waits = t->park_turn = false;
-		t->park_again = note.again;
+		t->hook_blocked = t->token_waits = t->token_unnoted = false;
+		t->block_again = note.again;
 		if (!note.again) {
-			unpark_effects(rec, &r, mm->buf.unread + mm->buf.read);
+			unblock_effects(rec, &r, mm->buf.unread + mm->buf.read);
 			write_event(rec, t, TRACE_SYSCALL, NULL, r.ret);
 		}
 	}
@@ -396,54 +396,54 @@ static struct err *wakes(struct recorder *rec, uint64_t seq, bool *found)
 {
 	*found = false;
 	for (struct rec_task *t = rec->tasks; t && !*found; t = t->next) {
-		if (!t->mm->buf.parks)
+		if (!t->mm->buf.may_block)
 			continue;
 		TRY(read_unread(rec, t->mm));
-		*found = unparks(rec, t->mm, seq);
+		*found = unblocks(rec, t->mm, seq);
 	}
 	return NULL;
 }
 
-void rec_park_events(struct recorder *rec)
+void rec_hook_block_events(struct recorder *rec)
 {
 	struct err *err = NULL;
 	bool found = true;
 
 	/* the last note may be half written */
-	while (!err && found && rec->park_seq < rec->shared->seq) {
-		err = rec->park_runs ? parks(rec, rec->park_runs, &found)
-				     : wakes(rec, rec->park_seq + 1, &found);
-		rec->park_seq += found;
+	while (!err && found && rec->token_seq < rec->shared->seq) {
+		err = rec->token_runs ? blocks(rec, rec->token_runs, &found)
+				     : wakes(rec, rec->token_seq + 1, &found);
+		rec->token_seq += found;
 	}
-	if (!err && rec->park_seq + 1 < rec->shared->seq) {
+	if (!err && rec->token_seq + 1 < rec->shared->seq) {
 		err = err_new(ERR_UNSUPPORTED,
 			      "a process died before what it did could be recorded");
-		rec->park_seq = rec->shared->seq;
+		rec->token_seq = rec->shared->seq;
 	}
 	drop_unread(rec);
-	if (rec->park_held && rec->park_held->parked)
-		rec->park_held->park_turn = true;
+	if (rec->token_held && rec->token_held->hook_blocked)
+		rec->token_held->token_unnoted = true;
 	if (err)
 		rec_trace_failed(rec, err);
 }
 
-struct err *rec_park_call_back(struct rec_task *t)
+struct err *rec_hook_block_call_back(struct rec_task *t)
 {
 	static const uint64_t yes = 1;
 
 	return tracee_write(t->tid,
-			    FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE +
+			    FIXED_PLACES + (uint64_t)t->block_place * BUF_PLACE_SIZE +
 				    offsetof(struct buf_place, trap),
 			    &yes, 8);
 }
 
-struct err *rec_park_resume(struct rec_task *t)
+struct err *rec_hook_block_resume(struct rec_task *t)
 {
 	struct regs regs;
 
 	if (t->deferred.n)
 		rec_buffer_close(t);	/* they strike at its next call */
-	if (!t->park_waits)
+	if (!t->token_waits)
 		return NULL;
 	TRY(tracee_regs_get(t->tid, &regs));
 	if (regs.rip != blob()->waits)

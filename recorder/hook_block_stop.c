@@ -1,5 +1,5 @@
 /*
- * parked.c - stops of tasks that block in the hook.
+ * hook_block_stop.c - stops of tasks that block in the hook.
  */
 #include <errno.h>
 #include <sys/ptrace.h>
@@ -30,7 +30,7 @@ static struct err *make_again(struct rec_task *t, struct regs *regs)
 {
 	if (before_call(t, regs) || rec_buffer_interrupted(regs))
 		TRY(tracee_regs_set(t->tid, regs));
-	TRY(rec_park_call_back(t));
+	TRY(rec_hook_block_call_back(t));
 	return rec_resume(t, PTRACE_CONT, 0);
 }
 
@@ -40,7 +40,7 @@ static bool disturbed(const struct regs *regs)
 	return regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->rax == -EINTR;
 }
 
-static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
+static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t, bool turn)
 {
 	int sig = WSTOPSIG(t->status);
 	struct regs regs;
@@ -65,8 +65,8 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	if (turn)
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 	if (turn && mine) {	/* its memory has gone meanwhile */
-		t->parked = false;
-		t->park_again = true;
+		t->hook_blocked = false;
+		t->block_again = true;
 		return rec_go_on(rec, t, 0);
 	}
 	if (!t->deferred.n)
@@ -77,35 +77,35 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	return make_again(t, &regs);
 }
 
-struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
+struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 {
-	bool turn = t->park_turn;
+	bool turn = t->token_unnoted;
 	static const uint8_t no;
 	struct regs regs;
 
 	switch (tracee_stop_kind(t->status)) {
 	case STOP_SECCOMP:
-		t->park_waits = true;
+		t->token_waits = true;
 		rec_task_ready(t);
 		return NULL;
 	case STOP_SIGNAL:
 		if (rec_dispatch_stopped(t)) {	/* as the one above */
 			TRY(rec_signal_unforce(rec, t, SIGSYS));
-			t->park_waits = true;
+			t->token_waits = true;
 			rec_task_ready(t);
 			return NULL;
 		}
-		return parked_signal(rec, t, turn);
+		return signal_while_blocked(rec, t, turn);
 	case STOP_GROUP:
 		t->in_group_stop = true;
 		return rec_resume(t, PTRACE_LISTEN, 0);
 	case STOP_EXIT:
-		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place,
-					  &no, 1));
-		t->parked = false;
+		err_free(rec_buffer_state(
+			t, offsetof(struct buf_state, place_taken) + t->block_place, &no, 1));
+		t->hook_blocked = false;
 		return rec_task_exiting(rec, t);
 	case STOP_EXITED:
-		t->parked = false;
+		t->hook_blocked = false;
 		rec_task_exited(rec, t, t->status);
 		return NULL;
 	default:

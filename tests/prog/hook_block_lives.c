@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
 	pthread_t t, s[20];
 	int st, fd;
-	char path[] = "/tmp/hindsight_park_XXXXXX";
+	char path[] = "/tmp/hindsight_block_XXXXXX";
 	if (argc > 1) {
 		printf("child %s\n", argv[1]);
 		return 0;
