@@ -120,7 +120,10 @@ const struct position *write_log_before(const struct replay *r, const struct pos
 void write_log_free(struct reverse *reverse);
 /* Called before (after: false) and after an event is applied: notes what the event writes. */
 void write_log_event(struct replay *r, bool after);
-/* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
+/*
+ * In a worker, from a checkpoint to end: *m has pages, and its bytes are filled.  *good: all
+ * stores are known.
+ */
 struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end,
 			  bool *good) __must_check;
 

@@ -109,7 +109,7 @@ static struct err *scan_advance(struct replay *r, struct scan *s, const struct p
 	struct position last_hit = { 0 };
 	struct err *err;
 
-	if (stops->marks)
+	if (stops->bitmap)
 		return logged_advance(r, s, result);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);

@@ -5,9 +5,9 @@
  * Two words on one page are often written at very different times, and a page is all that clean.c
  * can tell.  So while the replayer computes forward, and while its debugger waits for the user, a
  * worker on an idle processor goes through what has been computed, half a second after the other,
- * with the program's busy data pages dual-mapped (dual.c), where each store leaves a mark: nothing
- * stops, so that is nearly as fast as the program.  A search backwards for the last write of a
- * variable then passes what holds no store to it.
+ * with the program's busy data pages dual-mapped (dual.c), where each store sets a byte of the
+ * store bitmap: nothing stops, so that is nearly as fast as the program.  A search backwards for
+ * the last write of a variable then passes what holds no store to it.
  *
  * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if
  * the debugger has told where the program's variables are (replay_variables()), it is only these
@@ -55,7 +55,7 @@ struct logged {
 struct write_log {
 	struct rp_worker *worker;
 	struct position from, end;	/* what it looks at */
-	struct store_bitmap marks;
+	struct store_bitmap bitmap;
 	uint64_t began_ns, length_ns;
 	unsigned failures;		/* one after the other */
 	uint64_t rests_until_ns;
@@ -81,13 +81,13 @@ static void note(struct write_log *s, bool known)
 		       **place = &s->done[s->done_n % LOGGED_MAX];
 
 	*new = (struct logged){
-		.from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0
+		.from = s->from, .end = s->end, .pid = s->bitmap.pid, .n = known ? s->bitmap.n : 0
 	};
 	s->from = s->end = (struct position){ 0 };
-	memcpy(new->page, s->marks.page, sizeof(new->page));
+	memcpy(new->page, s->bitmap.page, sizeof(new->page));
 	for (unsigned i = 0; i < new->n; i++) {
 		for (unsigned k = 0; k < STORE_BITMAP_PAGE; k++)
-			new->written[i][k / 8] |= (uint8_t)(!!s->marks.byte[i][k] << k % 8);
+			new->written[i][k / 8] |= (uint8_t)(!!s->bitmap.byte[i][k] << k % 8);
 	}
 	drop(*place);
 	*place = new;
@@ -124,7 +124,7 @@ static void hear(struct write_log *s)
 
 	if (!s->worker || (!there && !is_late(s)))
 		return;
-	if (there && rp_worker_write_log_done(s->worker, &s->marks)) {
+	if (there && rp_worker_write_log_done(s->worker, &s->bitmap)) {
 		s->failures = 0;
 		log_debug("logged: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6,
 			  (double)(now_ns() - s->began_ns) / 1e6);
@@ -265,19 +265,19 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct wr
 	bool can = false, stops = false;
 
 	*worth = false;
-	s->marks = (struct store_bitmap){ .pid = t->rec_pid };
+	s->bitmap = (struct store_bitmap){ .pid = t->rec_pid };
 	if (older)
 		TRY(rp_worker_can(r, c, &s->end, &can));
 	if (can)
 		TRY(rp_events_stop(r, c->pos.where, s->end.where, &stops));
 	if (can && !stops) {
 		TRY(tracee_maps_read(t->real, &maps));
-		busy_pages(s, older, t, &maps, &s->marks);
+		busy_pages(s, older, t, &maps, &s->bitmap);
 		tracee_maps_deinit(&maps);
 	}
-	*worth = s->marks.n != 0;
+	*worth = s->bitmap.n != 0;
 	if (*worth)
-		return rp_worker_write_log(r, c, &s->end, &s->marks, &s->worker);
+		return rp_worker_write_log(r, c, &s->end, &s->bitmap, &s->worker);
 	note(s, false);
 	return NULL;
 }
@@ -316,7 +316,7 @@ void write_log_feed(struct replay *r, const struct rp_task *t)
 	struct reverse *reverse = reverse_of(r);
 	struct write_log *s = reverse->write_log;
 
-	if (stops->marks || !rp_workers() || timeline->pos.pending)
+	if (stops->bitmap || !rp_workers() || timeline->pos.pending)
 		return;
 	if (!s)
 		s = reverse->write_log = calloc(1, sizeof(*s));
@@ -449,7 +449,7 @@ void write_log_event(struct replay *r, bool after)
 		is[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE];
 	static bool there[STORE_BITMAP_PAGES];
 	bool still[STORE_BITMAP_PAGES];
-	struct store_bitmap *m = stops_of(r)->marks;
+	struct store_bitmap *m = stops_of(r)->bitmap;
 
 	if (!after) {
 		if (makes_or_ends(&r->ev))
@@ -473,7 +473,7 @@ struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct
 	struct rp_found found = { 0 };
 
 	*good = false;
-	stops->marks = m;
+	stops->bitmap = m;
 	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
 		b[i] = (struct replay_break){ .kind = REPLAY_WRITE,
 					      .pid = m->pid,
@@ -483,7 +483,7 @@ struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct
 	rp_int3_out(r);
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
 		if (t->real && t->rec_pid == m->pid)
-			TRY(dual_marks(t, m));
+			TRY(dual_bitmap(t, m));
 	}
 	*good = !found.found && !rp_user_interrupt(INTERRUPT_GIVES_UP);
 	return NULL;

@@ -114,8 +114,8 @@ struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		rp_tools_bare_memory(mm, t->real);
 		if (!i && stops_mm(mm)->dual)	/* taken before each event */
 			stops_mm(mm)->dual->log_at = 0;
-		if (stops_mm(mm)->dual && stops_mm(mm)->dual->view.marks)
-			store_bitmap_all(stops_mm(mm)->dual->view.marks);
+		if (stops_mm(mm)->dual && stops_mm(mm)->dual->view.bitmap)
+			store_bitmap_all(stops_mm(mm)->dual->view.bitmap);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
 			stops_mm(mm)->dual_area[k] =
@@ -319,13 +319,14 @@ static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
 	return false;
 }
 
-struct err *dual_marks(struct rp_task *t, struct store_bitmap *m)
+struct err *dual_bitmap(struct rp_task *t, struct store_bitmap *m)
 {
 	const struct dual *a = stops_mm(t->mm)->dual;
 	uint8_t bytes[PAGE_BYTES];
 
-	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
-		TRY(tracee_read(t->real, a->view.dual[k] + a->view.ud2_at, bytes, sizeof(bytes)));
+	for (unsigned k = 0; a && k < a->view.pages_n && a->view.bitmap; k++) {
+		TRY(tracee_read(t->real, a->view.dual[k] + a->view.bitmap_at, bytes,
+				sizeof(bytes)));
 		for (unsigned i = 0; i < PAGE_BYTES; i++) {
 			if (bytes[i])
 				store_bitmap_note(m, a->view.page[k] + i, 1);
@@ -341,7 +342,7 @@ static struct err *log_stores(struct rp_task *t, const struct store_log *l)
 	uint64_t at = stops_mm(t->mm)->dual_area[0] + STORE_LOG,
 		 head[2] = { at + STORE_LOG_BEGIN, store_log_room(l) };
 
-	if (!l->on || a->view.loads || a->view.marks)
+	if (!l->on || a->view.loads || a->view.bitmap)
 		return NULL;
 	for (unsigned i = 0; i < l->words; i++) {
 		if (dual_page_of(&a->view, l->first + 8ull * i, 8, &a->view.log_word[i]) ==
@@ -366,8 +367,8 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 
 	a->refused = true;
 	a->view = (struct dual_view){ 0 };
-	a->view.marks = stops_of(r)->marks;
-	a->view.ud2_at = MARKS - DUALS;
+	a->view.bitmap = stops_of(r)->bitmap;
+	a->view.bitmap_at = BITMAPS - DUALS;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -388,10 +389,10 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	/* more than that fault */
 	for (; n < DUAL_PAGES && page_watch_page(mm, n, &a->view.page[n], &prot[n]); n++)
 		a->view.loads |= prot[n] == PROT_NONE;
-	a->view.unchecked = a->view.marks && !a->view.loads &&
+	a->view.unchecked = a->view.bitmap && !a->view.loads &&
 			    dual_unchecked_place(t, a->view.page, n);
 	if (a->view.unchecked)
-		a->view.ud2_at = stops_mm(mm)->unchecked.ud2_at;
+		a->view.bitmap_at = stops_mm(mm)->unchecked.bitmap_at;
 	for (unsigned k = 0; k < n; k++)
 		a->view.dual[k] =
 			a->view.unchecked
@@ -418,12 +419,12 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	const struct dual_view *now = &stops_mm(t->mm)->dual->view, was = *now;
 	struct err *err = double_pages(r, t, s);
 
-	/* marks lie by the order of pages, and are read at the end */
-	if (was.marks && was.pages_n &&
-	    (was.pages_n != now->pages_n || was.ud2_at != now->ud2_at ||
+	/* the bitmap lies by the order of pages, and is read at the end */
+	if (was.bitmap && was.pages_n &&
+	    (was.pages_n != now->pages_n || was.bitmap_at != now->bitmap_at ||
 	     memcmp(was.page, now->page, sizeof(was.page)) ||
 	     memcmp(was.dual, now->dual, sizeof(was.dual))))
-		store_bitmap_all(was.marks);
+		store_bitmap_all(was.bitmap);
 	return err;
 }
 

@@ -14,15 +14,15 @@
 
 enum { DUAL_JUMPS = 1024, DUAL_INDEX = 1 << 14, DUAL_SEEN = 1 << 11 };
 
-/* An area: code of stubs, their data, the other mappings, saved pages, marks. */
+/* An area: code of stubs, their data, the other mappings, saved pages, the store bitmap. */
 enum {
 	AREAS = RP_AREAS,
 	CODE_PAGES = 400,
 	DATA = CODE_PAGES * PAGE_BYTES,
 	DUALS = DATA + PAGE_BYTES,
 	SAVED = DUALS + DUAL_PAGES * PAGE_BYTES,
-	MARKS = SAVED + DUAL_PAGES * PAGE_BYTES,
-	STORE_LOG = MARKS + DUAL_PAGES * PAGE_BYTES,	/* in the first */
+	BITMAPS = SAVED + DUAL_PAGES * PAGE_BYTES,
+	STORE_LOG = BITMAPS + DUAL_PAGES * PAGE_BYTES,	/* in the first */
 	AREA = STORE_LOG + STORE_LOG_BYTES
 };
 

@@ -28,7 +28,7 @@ void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg,
 	x86_put32(&c->code, (uint32_t)disp);
 }
 
-void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsigned size)
+void emit_bitmap(struct dual_code *c, const struct place *p, int32_t disp, unsigned size)
 {
 	unsigned at = 0;
 

@@ -358,8 +358,8 @@ bool dual_fixed_place(const struct dual_view *v, const struct store *s, const ui
 	}
 	if (page == v->pages_n)
 		return true;
-	if (v->marks)
-		store_bitmap_note(v->marks, addr, s->size);
+	if (v->bitmap)
+		store_bitmap_note(v->bitmap, addr, s->size);
 	return is_whole(v->page[page], addr, s->size);
 }
 

@@ -290,7 +290,7 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
 	unsigned below = UINT_MAX;
 
-	if (!v->marks || v->loads || rp_others_watch(r) ||
+	if (!v->bitmap || v->loads || rp_others_watch(r) ||
 	    !dual_window(r, t, of->insn[0].addr, &code))
 		return false;
 	for (unsigned i = 0; i < TRIES; i++) {

@@ -7,12 +7,12 @@
  * for write logs (write_log.c), which watch no bytes: straight code from some instruction on, moved
  * as a whole.  Before it the addresses that it uses are tested, registers that are not changed
  * before their use; then what loads and stores by them has only another displacement, the distance
- * to the other mapping, and each store is followed by a mark:
+ * to the other mapping, and each store is followed by one to the store bitmap:
  *
  *	entry:	save S
  *		for each address: lea S, [lowest]; on its page, to the highest?  else to `no'
  *		S back
- *		the instructions; before those that store: mov qword [the same, in the marks], -1
+ *		the instructions; before those that store: mov qword [the same, in the bitmap], -1
  *		jmp behind the last one
  *	no:	S back; as without it
  *
@@ -72,12 +72,12 @@ static unsigned probable_page(const struct run_code *code, unsigned k, const str
 	return page;
 }
 
-/* In both mappings, and the marks. */
+/* In both mappings, and in the store bitmap. */
 static bool can_be_displaced(const struct dual_view *v, unsigned page, int32_t disp)
 {
 	int64_t to = (int64_t)(v->dual[page] - v->page[page]) + disp;
 
-	return to == (int32_t)to && to + v->ud2_at + 64 == (int32_t)(to + v->ud2_at + 64);
+	return to == (int32_t)to && to + v->bitmap_at + 64 == (int32_t)(to + v->bitmap_at + 64);
 }
 
 static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
@@ -223,7 +223,7 @@ static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid,
 
 	if (run->of[k] >= 0) {
 		if (in->stores)
-			emit_marks(c, &in->place, disp + (int32_t)v->ud2_at, in->s.size);
+			emit_bitmap(c, &in->place, disp + (int32_t)v->bitmap_at, in->s.size);
 		*orig = (uint16_t)c->code.len;
 		return emit_displaced(c, &in->s, in->bytes, in->len, disp);
 	}

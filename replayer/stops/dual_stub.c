@@ -338,8 +338,8 @@ static void put_page(struct dual_code *c, const struct dual_view *v, const struc
 	emit_later(c, other, X86_IF_ABOVE);
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
 	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_OFFSET_AT + 8 * i);
-	if (v->marks)
-		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->ud2_at,
+	if (v->bitmap)
+		emit_bitmap(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->bitmap_at,
 			   s->size);
 }
 
@@ -400,14 +400,14 @@ static bool put_unchecked(struct dual_code *c, const struct dual_view *v, const 
 {
 	int64_t disp = dual_displacement(s, d->site.bytes) +
 		       (int64_t)(v->dual[c->unchecked] - v->page[c->unchecked]),
-		marks = disp + v->ud2_at;
+		bitmap = disp + v->bitmap_at;
 	struct fixes next = { 0 };
 	unsigned begin = c->code.len;
 
-	if (disp != (int32_t)disp || marks != (int32_t)marks ||
-	    marks + s->size != (int32_t)(marks + s->size))
+	if (disp != (int32_t)disp || bitmap != (int32_t)bitmap ||
+	    bitmap + s->size != (int32_t)(bitmap + s->size))
 		return false;
-	emit_marks(c, p, (int32_t)marks, s->size);
+	emit_bitmap(c, p, (int32_t)bitmap, s->size);
 	ret->early = x86_here(&c->code);
 	if (!emit_displaced(c, s, d->site.bytes, d->site.len, (int32_t)disp)) {
 		c->code.len = begin;
@@ -475,7 +475,7 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 	 * in a write log: if the program is interrupted right behind it, where they would be
 	 * others, it fails, or nothing comes of it
 	 */
-	dead = dead && v->marks && s.kind == STORE_OPERAND &&
+	dead = dead && v->bitmap && s.kind == STORE_OPERAND &&
 	       pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
 		x86_put_word(&c->code, 0x89, s.scratch, c->data + DUAL_SAVE_AT);

@@ -27,12 +27,12 @@ struct dual_view {
 	bool unchecked;
 	/* watched; always: a store that changes nothing counts, too */
 	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];
-	unsigned ud2_at;		/* so far behind the other mapping of a byte is its mark */
+	unsigned bitmap_at;	/* the distance from a byte in the other mapping to the bitmap */
 	/*
 	 * NULL, or what is stored to is noted: by the stub in the area, where that always is the
 	 * same place here
 	 */
-	struct store_bitmap *marks;
+	struct store_bitmap *bitmap;
 	/*
 	 * NULL, or stores to watched bytes are logged there, with these words of the other mapping
 	 */

@@ -5,12 +5,12 @@
  * (write_log.c), where no byte is watched, such a one only needs another displacement, the distance
  * to the other mapping, if what it would store to with any other address is no memory: then it
  * faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by
- * it, are where nothing is mapped; and moved by that to the marks, too.  It is looked at again
+ * it, are where nothing is mapped; and moved by that to the bitmap, too.  It is looked at again
  * whenever something has been mapped, before the program goes on.  (A fault of the program's own
  * may become a store to something else: then its signal does not come, and the write log ends.) An
  * instruction that has faulted a few times gets a stub that tests (dual_stub.c).
  *
- *	entry:	mov qword [the same, in the marks], -1
+ *	entry:	mov qword [the same, in the bitmap], -1
  *		the instruction, with that displacement
  *		jmp next
  *	orig:	the instruction as it was
@@ -27,11 +27,11 @@ enum { DISTANCE = 64 << 20, FARTHEST = 28, WINDOWS = 3 };
 
 /* ---- the distance ---------------------------------------------------------------------------- */
 
-/* The i-th page of ours for the program's: its other mapping, and two for its marks. */
+/* The i-th page of ours for the program's: its other mapping, and two for its store bitmap. */
 static uint64_t window(const struct dual_unchecked *b, uint64_t page, unsigned i)
 {
 	return page + (uint64_t)b->shift +
-	       (i ? page_down(b->ud2_at) + (i - 1) * PAGE_BYTES : 0);
+	       (i ? page_down(b->bitmap_at) + (i - 1) * PAGE_BYTES : 0);
 }
 
 static bool is_window(const struct dual_unchecked *b, uint64_t page)
@@ -43,7 +43,7 @@ static bool is_window(const struct dual_unchecked *b, uint64_t page)
 	return false;
 }
 
-/* Ours: the other mappings and the marks. */
+/* Ours: the other mappings and the store bitmap. */
 static bool are_windows(const struct tracee_map *m, const void *dual)
 {
 	const struct dual_unchecked *b = dual;
@@ -72,10 +72,10 @@ static bool is_lonely(const struct dual_unchecked *b, const struct tracee_maps *
  * or by the one between these two, meets no mapping.
  */
 static bool are_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps,
-		       int64_t shift, int64_t marks)
+		       int64_t shift, int64_t bitmap)
 {
-	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) &&
-	       is_lonely(b, maps, marks);
+	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + bitmap) &&
+	       is_lonely(b, maps, bitmap);
 }
 
 static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
@@ -97,7 +97,7 @@ static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
 				 * a load waits for a store before it to an address that ends like
 				 * its own
 				 */
-				b->ud2_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;
+				b->bitmap_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;
 				return true;
 			}
 		}
@@ -115,7 +115,7 @@ bool dual_unchecked_holds(struct rp_task *t)
 		return false;
 	err = tracee_maps_read(t->real, &maps);
 	if (!err) {
-		b->refused = !are_lonely(b, &maps, b->shift, b->ud2_at - PAGE_BYTES / 2);
+		b->refused = !are_lonely(b, &maps, b->shift, b->bitmap_at - PAGE_BYTES / 2);
 		tracee_maps_deinit(&maps);
 	}
 	b->refused |= err != NULL;
@@ -124,7 +124,7 @@ bool dual_unchecked_holds(struct rp_task *t)
 	return !b->refused;
 }
 
-/* Room for its marks, and for another mapping. */
+/* Room for its store bitmap, and for another mapping. */
 static bool add_page(struct rp_task *t, uint64_t page)
 {
 	struct dual_unchecked *b = &stops_mm(t->mm)->unchecked;
@@ -193,8 +193,8 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 				  window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0,
 				  0));
 	*b = (struct dual_unchecked){ .refused = true };
-	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->view.marks)
-		store_bitmap_all(stops_mm(t->mm)->dual->view.marks);
+	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->view.bitmap)
+		store_bitmap_all(stops_mm(t->mm)->dual->view.bitmap);
 	return NULL;
 }
 

@@ -124,8 +124,8 @@ void page_watch_make_room(struct replay *r, struct rp_task *t, const struct trac
 		uint64_t page = stops_mm(t->mm)->page_watch[i].page;
 
 		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
-			if (stops_of(r)->marks)
-				store_bitmap_all(stops_of(r)->marks);
+			if (stops_of(r)->bitmap)
+				store_bitmap_all(stops_of(r)->bitmap);
 			page_watch_out(t->mm, t->real);
 			return;
 		}
@@ -336,11 +336,11 @@ static struct err *run_there(struct rp_task *t, unsigned len, uint64_t iteration
 static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to)
 {
 	if (string && t->regs.rdi >= to)
-		store_bitmap_note(stops->marks, to, t->regs.rdi - to);
+		store_bitmap_note(stops->bitmap, to, t->regs.rdi - to);
 	else if (!string && stops->page_watch_size <= OPERAND_MAX)
-		store_bitmap_note(stops->marks, stops->page_watch_hit, stops->page_watch_size);
+		store_bitmap_note(stops->bitmap, stops->page_watch_hit, stops->page_watch_size);
 	else
-		store_bitmap_all(stops->marks);
+		store_bitmap_all(stops->bitmap);
 }
 
 /* Breakpoints, where that may store. */
@@ -463,7 +463,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from &&
 	    !stops->run.step && (stops->dr_hit || !page_watch_misses(r, s)))
 		err = finish_string(r, t, place);
-	if (stops->marks)
+	if (stops->bitmap)
 		note_store(stops, t, string, to);
 	/* a displaced call is several, as is fxsave: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP &&

@@ -107,7 +107,7 @@ struct stops {
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
 	/* while stores to its pages are noted, in a worker of reverse/write_log.c */
-	struct store_bitmap *marks;
+	struct store_bitmap *bitmap;
 	struct store_log *log;		/* store_log.h; NULL = none */
 	/* where the task is to be resumed, as stops_run.counted and .seen */
 	struct { bool counted, seen; } from;
@@ -142,11 +142,11 @@ struct stops_mm {
 	uint64_t dual_area[RP_AREAS];
 	/*
 	 * dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from
-	 * there to the marks; stale: something has been mapped since it was chosen
+	 * there to the bitmap; stale: something has been mapped since it was chosen
 	 */
 	struct dual_unchecked {
 		int64_t shift;
-		unsigned ud2_at, pages_n;
+		unsigned bitmap_at, pages_n;
 		bool refused, stale;
 		uint64_t page[STORE_BITMAP_PAGES];
 	} unchecked;
@@ -409,8 +409,8 @@ void dual_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
 bool dual_dense(uint64_t start, uint64_t end);
 bool dual_jumps(const struct rp_mm *mm);
-/* What stubs have noted since the process began (stops.marks). */
-struct err *dual_marks(struct rp_task *t, struct store_bitmap *m) __must_check;
+/* What stubs have noted since the process began (stops.bitmap). */
+struct err *dual_bitmap(struct rp_task *t, struct store_bitmap *m) __must_check;
 /* Room for some bytes of code that nobody else uses: half a page.  0: none. */
 uint64_t dual_scratch(const struct rp_mm *mm);
 /* Code that was read: without our jumps. */
