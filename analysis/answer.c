@@ -485,7 +485,7 @@ static struct err *look(struct job *j)
 	TRY(graph_build(&j->s, &j->m, &j->g));
 	j->ret->seconds_graph = now_seconds() - t;
 	totals(j);
-	return replay_mark_take(j->s.r, &j->end);
+	return replay_bookmark_take(j->s.r, &j->end);
 }
 
 /* --holders: one object, whatever it is. */
@@ -604,7 +604,7 @@ struct err *leaks_find(const char *trace_dir, const struct leaks_options *option
 	free(j.carried);
 	memory_deinit(&j.m);
 	if (j.s.r)
-		replay_mark_drop(j.s.r, j.end);
+		replay_bookmark_drop(j.s.r, j.end);
 	session_close(&j.s);
 	if (err)
 		leaks_deinit(ret);

@@ -18,21 +18,21 @@ struct bisection {
 	uint64_t done, total;
 };
 
-static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi,
-			 const uint32_t *list, size_t n);
+static struct err *halve(struct bisection *q, struct replay_bookmark *from, uint64_t lo,
+			 uint64_t hi, const uint32_t *list, size_t n);
 
-static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t mid,
-			  uint64_t hi, const uint32_t *list, size_t n, uint32_t *left,
+static struct err *halves(struct bisection *q, struct replay_bookmark *from, uint64_t lo,
+			  uint64_t mid, uint64_t hi, const uint32_t *list, size_t n, uint32_t *left,
 			  uint32_t *right)
 {
-	struct replay_mark *mark = NULL;
+	struct replay_bookmark *bookmark = NULL;
 	size_t asked = 0, l = 0, r = 0;
 	bool *yes = must(calloc(n + 1, 1));
 	struct err *err;
 
 	err = session_goto(q->s, from, lo, mid);
 	if (!err)
-		err = replay_mark_take(q->s->r, &mark);
+		err = replay_bookmark_take(q->s->r, &bookmark);
 	for (size_t i = 0; i < n; i++) {	/* those that are there by now first */
 		if (q->b[list[i]].lo < mid)
 			left[asked++] = list[i];
@@ -57,13 +57,13 @@ static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_
 	if (!err)
 		err = halve(q, from, lo, mid, left, l);
 	if (!err)
-		err = halve(q, mark, mid, hi, right, r);
-	replay_mark_drop(q->s->r, mark);
+		err = halve(q, bookmark, mid, hi, right, r);
+	replay_bookmark_drop(q->s->r, bookmark);
 	return err;
 }
 
-static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi,
-			 const uint32_t *list, size_t n)
+static struct err *halve(struct bisection *q, struct replay_bookmark *from, uint64_t lo,
+			 uint64_t hi, const uint32_t *list, size_t n)
 {
 	uint32_t *left, *right;
 	uint64_t min = hi, max = lo;

@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "replayer/replay.h"
 
-enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 32 };
+enum { STACK_MAX = 64, THREADS_MAX = 512, BOOKMARKS_MAX = 32 };
 #define OWN_SIZE_MAX (1ull << 40)	/* no block of a function that --alloc names has more */
 
 /* ---- what is probed --------------------------------------------------------------------- */
@@ -183,10 +183,10 @@ struct session {
 	size_t stacks, stacks_room;
 	uint32_t *stack_slot;	/* hash of them */
 	size_t stack_slots;
-	struct replay_mark *start;	/* at the first event with probes */
-	struct replay_mark *mark[MARKS_MAX];	/* on the way, by clock */
-	uint64_t mark_clock[MARKS_MAX];
-	unsigned marks;
+	struct replay_bookmark *start;	/* at the first event with probes */
+	struct replay_bookmark *bookmark[BOOKMARKS_MAX];	/* on the way, by clock */
+	uint64_t bookmark_clock[BOOKMARKS_MAX];
+	unsigned bookmarks;
 	uint64_t steps;		/* single steps done */
 	struct remain *remain;
 	size_t remains;
@@ -210,11 +210,12 @@ struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, 
 /* The same, with breakpoints that say in which process each is. */
 struct err *session_fine_in(struct session *s, const struct replay_break *b, unsigned n, bool step,
 			    struct replay_fine *ret) __must_check;
-struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
-/* To a clock, from m (at m_clock) or a better mark of the session's; NULL = from where we are. */
-struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock,
+struct err *session_restore(struct session *s, struct replay_bookmark *m) __must_check;
+/* To a clock, from m (at m_clock) or a better bookmark of the session's; NULL = from where we are.
+ */
+struct err *session_goto(struct session *s, struct replay_bookmark *m, uint64_t m_clock,
 			 uint64_t clock) __must_check;
-/* Forward to the end (or event), leaving marks. */
+/* Forward to the end (or event), leaving bookmarks. */
 struct err *session_first_run(struct session *s, uint64_t event,
 			      enum replay_probe_stop *ret) __must_check;
 /* functions.c: probes on all that allocate in what is mapped now. */
@@ -242,7 +243,7 @@ void guest_stack(struct session *s, int tid, const struct regs *regs, bool skip_
 struct err *guest_allocations(struct session *s, struct leaks *found) __must_check;
 void guest_stacks_close(struct session *s);
 int session_any_task(struct session *s);
-void session_drop_marks(struct session *s);
+void session_drop_bookmarks(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 void *must(void *p);		/* or we are out of memory */
 
@@ -500,7 +501,7 @@ struct job {
 	uint32_t *target_scc;	/* components of the roots, targets first */
 	size_t targets, roots;
 	uint32_t *group_stack;	/* of each leak of the result */
-	struct replay_mark *end;
+	struct replay_bookmark *end;
 	struct leaks *ret;
 	const struct symbols_type **carried;	/* types.c: of each node */
 };

@@ -57,25 +57,25 @@ static int by_lo(const void *a, const void *b)
 static struct err *track_all(struct session *s, struct target *t, struct bound *b,
 			     const uint32_t *list, size_t n, bool *again)
 {
-	struct replay_mark *mark = NULL;
-	uint64_t mark_clock = 0;
+	struct replay_bookmark *bookmark = NULL;
+	uint64_t bookmark_clock = 0;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		struct replay_mark *next = NULL;
+		struct replay_bookmark *next = NULL;
 		struct bound *at = &b[list[i]];
 
 		session_progress(s, "moments of loss", i, n);
-		err = session_goto(s, mark ? mark : s->start, mark_clock, at->lo);
-		mark_clock = replay_clock(s->r);
+		err = session_goto(s, bookmark ? bookmark : s->start, bookmark_clock, at->lo);
+		bookmark_clock = replay_clock(s->r);
 		if (!err)
-			err = replay_mark_take(s->r, &next);
+			err = replay_bookmark_take(s->r, &next);
 		if (!err)
 			err = track_loss(s, &t[list[i]], at, &again[list[i]]);
-		replay_mark_drop(s->r, mark);
-		mark = next;
+		replay_bookmark_drop(s->r, bookmark);
+		bookmark = next;
 	}
-	replay_mark_drop(s->r, mark);
+	replay_bookmark_drop(s->r, bookmark);
 	return err;
 }
 
@@ -252,7 +252,7 @@ static struct err *count_some(struct session *s, struct target **t, size_t n)
 struct err *loss_count(struct session *s, struct target *t, size_t n)
 {
 	uint32_t *list = must(malloc((n + 1) * sizeof(*list)));
-	struct replay_mark *mark = NULL;
+	struct replay_bookmark *bookmark = NULL;
 	enum replay_probe_stop stop;
 	struct err *err = NULL;
 	size_t k = 0;
@@ -264,24 +264,24 @@ struct err *loss_count(struct session *s, struct target *t, size_t n)
 	sort_target = t;
 	qsort(list, k, sizeof(*list), by_event);
 	for (size_t i = 0; i < k && !err;) {
-		struct replay_mark *next = NULL;
+		struct replay_bookmark *next = NULL;
 		struct target *same[TOGETHER];
 		size_t n_same = 0;
 
-		err = session_restore(s, mark ? mark : s->start);
+		err = session_restore(s, bookmark ? bookmark : s->start);
 		if (!err)
 			err = session_run(s, NEVER, t[list[i]].when.event, &stop);
 		if (!err)
-			err = replay_mark_take(s->r, &next);
+			err = replay_bookmark_take(s->r, &next);
 		same[n_same++] = &t[list[i++]];
 		while (i < k && n_same < TOGETHER && t[list[i]].when.event == same[0]->when.event)
 			same[n_same++] = &t[list[i++]];
 		if (!err && stop == REPLAY_PROBE_EVENT)
 			err = count_some(s, same, n_same);
-		replay_mark_drop(s->r, mark);
-		mark = next;
+		replay_bookmark_drop(s->r, bookmark);
+		bookmark = next;
 	}
-	replay_mark_drop(s->r, mark);
+	replay_bookmark_drop(s->r, bookmark);
 	free(list);
 	return err;
 }

@@ -66,7 +66,7 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 void session_close(struct session *s)
 {
 	if (s->r) {
-		session_drop_marks(s);
+		session_drop_bookmarks(s);
 		replay_close(s->r);
 	}
 	history_reset(&s->h);

@@ -98,12 +98,12 @@ static struct err *maps_changed(struct session *s)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-void session_drop_marks(struct session *s)
+void session_drop_bookmarks(struct session *s)
 {
-	replay_mark_drop(s->r, s->start);
+	replay_bookmark_drop(s->r, s->start);
 	s->start = NULL;
-	while (s->marks)
-		replay_mark_drop(s->r, s->mark[--s->marks]);
+	while (s->bookmarks)
+		replay_bookmark_drop(s->r, s->bookmark[--s->bookmarks]);
 }
 
 static struct err *after_exec(struct session *s)
@@ -113,8 +113,8 @@ static struct err *after_exec(struct session *s)
 	s->fns = s->loaders = 0;
 	s->outlined = 0;
 	s->ops->exec(s);
-	session_drop_marks(s);
-	return replay_mark_take(s->r, &s->start);
+	session_drop_bookmarks(s);
+	return replay_bookmark_take(s->r, &s->start);
 }
 
 /* Which process is it now?  Returns the event of the next fork. */
@@ -179,47 +179,48 @@ struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, 
 	return session_fine_in(s, b, n, step, ret);
 }
 
-struct err *session_restore(struct session *s, struct replay_mark *m)
+struct err *session_restore(struct session *s, struct replay_bookmark *m)
 {
-	TRY(replay_mark_restore(s->r, m));
+	TRY(replay_bookmark_restore(s->r, m));
 	s->clock = replay_clock(s->r);
 	stage_now(s);
 	return session_refresh(s);
 }
 
-struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock, uint64_t clock)
+struct err *session_goto(struct session *s, struct replay_bookmark *m, uint64_t m_clock,
+			 uint64_t clock)
 {
 	enum replay_probe_stop stop;
-	unsigned best = MARKS_MAX;
+	unsigned best = BOOKMARKS_MAX;
 	uint64_t have = m ? m_clock : replay_clock(s->r);
 
-	for (unsigned i = 0; i < s->marks; i++) {
-		if (s->mark_clock[i] <= clock && s->mark_clock[i] > have) {
+	for (unsigned i = 0; i < s->bookmarks; i++) {
+		if (s->bookmark_clock[i] <= clock && s->bookmark_clock[i] > have) {
 			best = i;
-			have = s->mark_clock[i];
+			have = s->bookmark_clock[i];
 		}
 	}
-	if (best < MARKS_MAX)
-		TRY(session_restore(s, s->mark[best]));
+	if (best < BOOKMARKS_MAX)
+		TRY(session_restore(s, s->bookmark[best]));
 	else if (m)
 		TRY(session_restore(s, m));
 	return session_run(s, clock, NEVER, &stop);
 }
 
 /* Every other one goes. */
-static void thin_marks(struct session *s)
+static void thin_bookmarks(struct session *s)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < s->marks; i++) {
+	for (unsigned i = 0; i < s->bookmarks; i++) {
 		if (i & 1) {
-			s->mark[n] = s->mark[i];
-			s->mark_clock[n++] = s->mark_clock[i];
+			s->bookmark[n] = s->bookmark[i];
+			s->bookmark_clock[n++] = s->bookmark_clock[i];
 		} else {
-			replay_mark_drop(s->r, s->mark[i]);
+			replay_bookmark_drop(s->r, s->bookmark[i]);
 		}
 	}
-	s->marks = n;
+	s->bookmarks = n;
 }
 
 struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret)
@@ -232,13 +233,13 @@ struct err *session_first_run(struct session *s, uint64_t event, enum replay_pro
 		s->looked = *ret != REPLAY_PROBE_CLOCK;
 		if (s->looked)
 			return NULL;
-		if (s->marks == MARKS_MAX) {
-			thin_marks(s);
+		if (s->bookmarks == BOOKMARKS_MAX) {
+			thin_bookmarks(s);
 			spacing *= 2;
 		}
-		s->mark_clock[s->marks] = replay_clock(s->r);
-		TRY(replay_mark_take(s->r, &s->mark[s->marks]));
-		s->marks++;
+		s->bookmark_clock[s->bookmarks] = replay_clock(s->r);
+		TRY(replay_bookmark_take(s->r, &s->bookmark[s->bookmarks]));
+		s->bookmarks++;
 	}
 }
 

@@ -87,8 +87,8 @@ struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n)
 {
 	struct bound *b = must(calloc(n + 1, sizeof(*b)));
 	uint32_t *list = must(malloc((n + 1) * sizeof(*list)));
-	struct replay_mark *mark = NULL;
-	uint64_t mark_clock = 0;
+	struct replay_bookmark *bookmark = NULL;
+	uint64_t bookmark_clock = 0;
 	struct stored q = { h };
 	struct err *err;
 
@@ -100,19 +100,20 @@ struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n)
 	sort_bound = b;
 	qsort(list, n, sizeof(*list), by_lo);
 	for (size_t i = 0; i < n && !err; i++) {
-		struct replay_mark *next = NULL;
+		struct replay_bookmark *next = NULL;
 
 		session_progress(s, "who stored it", i, n);
-		err = session_goto(s, mark ? mark : s->start, mark_clock, b[list[i]].lo);
-		mark_clock = b[list[i]].lo;
+		err = session_goto(s, bookmark ? bookmark : s->start, bookmark_clock,
+				   b[list[i]].lo);
+		bookmark_clock = b[list[i]].lo;
 		if (!err)
-			err = replay_mark_take(s->r, &next);
+			err = replay_bookmark_take(s->r, &next);
 		if (!err)
 			err = watch(s, h[list[i]], b[list[i]].hi);
-		replay_mark_drop(s->r, mark);
-		mark = next;
+		replay_bookmark_drop(s->r, bookmark);
+		bookmark = next;
 	}
-	replay_mark_drop(s->r, mark);
+	replay_bookmark_drop(s->r, bookmark);
 	free(list);
 	free(b);
 	return err;

@@ -18,7 +18,7 @@
 
 #include "recorder/internal.h"
 
-enum { OP_MASK = 127, LOCK_PI = 6, LOCK_PI2 = 13, TURNS = 4000, YIELDS = 20, NAP_US = 50 };
+enum { OP_MASK = 127, LOCK_PI = 6, LOCK_PI2 = 13, TRIES = 4000, YIELDS = 20, NAP_US = 50 };
 
 static bool is_locking(const struct rec_task *t)
 {
@@ -31,7 +31,7 @@ static bool is_locking(const struct rec_task *t)
 /* Until it sleeps in the kernel (false), or has come back, and is handled next. */
 static bool comes_back(struct recorder *rec, struct rec_task *t)
 {
-	for (unsigned i = 0; i < TURNS; i++) {
+	for (unsigned i = 0; i < TRIES; i++) {
 		struct proc_stat s;
 		int status;
 

@@ -181,9 +181,9 @@ static bool is_taken(const struct patches *ps, uint64_t addr, const struct known
 /* Recording and replay (calls_patch()) count from here on alike. */
 static struct err *spins_begin(struct rec_task *t)
 {
-	static const uint64_t turns = BUF_SPINS;
+	static const uint64_t spins = BUF_SPINS;
 
-	return rec_buffer_state(t, STATE_SPINS, &turns, sizeof(turns));
+	return rec_buffer_state(t, STATE_SPINS, &spins, sizeof(spins));
 }
 
 /* Sites that are decided and not yet in memory. */

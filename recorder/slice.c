@@ -21,12 +21,12 @@
  *
  * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever
  * releases is interrupted with the lock held nearly always, for its time goes by in calls.  When
- * others, after such an end, get nowhere (hog), the task goes on for a random number of
+ * others, after such an end, get nowhere, the task goes on for a random number of
  * instructions beyond the call before its slice ends, or to behind the next atomic one, which may
  * have released the lock.  That does not reach out of a lock which is
  * held for longer (an interpreter takes thousands of instructions to come to its unlock): a task
- * that has been a hog for long goes on for a random time instead (linger), and its slice ends at
- * the instruction where it is then, if that is none of the hook's.
+ * that has starved others for long goes on for a random time instead (linger), and its slice ends
+ * at the instruction where it is then, if that is none of the hook's.
  */
 #include <string.h>
 #include <sys/ptrace.h>
@@ -41,15 +41,15 @@ enum {
 	/* computing, others that compute are ready */
 	ALONE_MIN_NS = 10000000, ALONE_MORE_NS = 10000000,
 	WOKEN_MIN_NS = 700000, WOKEN_MORE_NS = 600000,		/* ... somebody has woken up */
-	HOG_MIN_NS = 300000, HOG_MORE_NS = 700000,		/* of a hog, whatever it does */
+	STARVER_MIN_NS = 300000, STARVER_MORE_NS = 700000,	/* of a task that starves others */
 	NAMING_SHARE = 5,		/* a named point costs a fifth of the slice at most */
 	BONUS_NS = 3000000,		/* who wakes up is so far ahead of the others at most */
 	PROBE_NS = 250000, PROBES_NEAR = 96, PAUSE_BEFORE = 48, PAUSE_BEHIND = 48,
 	AGAIN_NS = 150000,		/* from one interrupt to the next */
 	ASLEEP_NS = 4000000,
-	HOG_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
+	STARVER_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
 	ATOMIC_STEPS = 160,
-	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
+	LINGER_STARVES = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
 	STACK_WORDS = 32,		/* of its caller's variables */
 	STRAY_IN = 8, STRAY_IN_YIELDS = 64, STRAY_COST_NS = 5000000,
@@ -150,8 +150,8 @@ static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
 	s->length_ns = between(rec, SLICE_MIN_NS, SLICE_MORE_NS);
 	s->alone_ns = between(rec, ALONE_MIN_NS, ALONE_MORE_NS);
 	s->woken_ns = between(rec, WOKEN_MIN_NS, WOKEN_MORE_NS);
-	if (t->hog)
-		s->length_ns = s->woken_ns = between(rec, HOG_MIN_NS, HOG_MORE_NS);
+	if (t->starves)
+		s->length_ns = s->woken_ns = between(rec, STARVER_MIN_NS, STARVER_MORE_NS);
 	s->probe_ns = PROBE_NS;
 	s->asked_ns = s->slept_ns = 0;
 	s->ask = SLICE_NONE;
@@ -189,9 +189,9 @@ static void returned(const struct recorder *rec, struct rec_task *t, uint64_t no
 		return;
 	if (s->progress == t->left_progress ||
 	    now - t->left_ns - (s->wasted_ns - t->wasted_ns) < t->used_ns / 2)
-		t->hog += t->hog < HOG_MAX;
+		t->starves += t->starves < STARVER_MAX;
 	else
-		t->hog = 0;
+		t->starves = 0;
 	t->left_ns = 0;
 }
 
@@ -203,9 +203,10 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred.n || t->hook_blocked)
+	if (t->starves < LINGER_STARVES || s->lingers >= LINGERS_MAX || t->deferred.n ||
+	    t->hook_blocked)
 		return false;
-	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
+	if (!s->lingers && rec_random(rec, STARVER_MAX) >= t->starves)
 		return false;
 	s->lingers++;
 	s->linger_ns = now_ns() + LINGER_NS +
@@ -305,7 +306,7 @@ static uint64_t end_of_slice(const struct recorder *rec, const struct rec_task *
 		if (o == t || o->state == TASK_RUNNING)
 			continue;
 		since = o->ready_ns > s->start_ns && !o->woke ? o->ready_ns : s->start_ns;
-		limit = o->woke || t->hog ? woken : s->alone_ns;
+		limit = o->woke || t->starves ? woken : s->alone_ns;
 		if (since + limit < end)
 			end = since + limit;
 	}
@@ -412,14 +413,14 @@ static bool strays(struct recorder *rec, const struct rec_task *t)
 
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
 {
-	if (!t->hog && !strays(rec, t))
+	if (!t->starves && !strays(rec, t))
 		return 0;
-	if (rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
+	if (rec_random(rec, t->starves > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
 		return 0;
-	rec->slices.to_atomic = t->hog && rec_random(rec, 4);
+	rec->slices.to_atomic = t->starves && rec_random(rec, 4);
 	if (rec->slices.to_atomic)
 		return ATOMIC_STEPS;
-	if (!t->hog || (t->hog > LINGER_HOG && rec_random(rec, 2)))
+	if (!t->starves || (t->starves > LINGER_STARVES && rec_random(rec, 2)))
 		return 1 + rec_random(rec, t->call_gap ? t->call_gap : WALK_GAP);
 	return 1 + rec_random(rec, 1u << (1 + rec_random(rec, WALK_ORDERS)));
 }

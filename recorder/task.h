@@ -286,7 +286,7 @@ struct rec_task {
 	uint64_t turn_mark;	/* at which call, with what, its last turn ended; 0: at none */
 	uint64_t lock_addr;	/* lock_handoff.c: it has waited for the lock there */
 	unsigned lock_vain;	/* ... so often in vain */
-	unsigned hog;		/* slices of its after which others could do hardly anything */
+	unsigned starves;	/* slices of its after which others could do hardly anything */
 	unsigned call_gap;	/* instructions from one of its calls to the next; 0: not known */
 	/* hook_block.c */
 	bool hook_blocked;		/* asleep in a call that the hook made */

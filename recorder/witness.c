@@ -31,7 +31,7 @@ enum {
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
 	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
-	HOT_POINTS = 16, CHANGES_MAX = 63,
+	RECENT_POINTS = 16, CHANGES_MAX = 63,
 	STACK_BELOW = 128, STACK_ABOVE = 1920, POINTED = 256, GENERAL = 15,
 };
 
@@ -39,7 +39,7 @@ struct copy {
 	uint64_t addr, sum;
 	unsigned changes;		/* at so many of the last points it had changed */
 	/* for so many points to come it is looked at, for it has changed */
-	unsigned hot;
+	unsigned recent;
 	uint64_t word[PAGE_WORDS];
 };
 
@@ -206,7 +206,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 			memcpy(before, p->word, PAGE_BYTES);
 			memcpy(p->word, bytes, PAGE_BYTES);
 			p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
-			p->hot = HOT_POINTS;
+			p->recent = RECENT_POINTS;
 			p->changes += p->changes < CHANGES_MAX;
 			changed_words(s, p, before);
 		} else {
@@ -223,7 +223,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 	p = alloc_more(NULL, 1, sizeof(*p), "copies of pages");
 	copies_in_use++;
 	p->addr = addr;
-	p->hot = HOT_POINTS;
+	p->recent = RECENT_POINTS;
 	p->changes = 0;
 	memcpy(p->word, bytes, PAGE_BYTES);
 	p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
@@ -344,7 +344,7 @@ static void find_near(struct pass *s, const struct rec_task *t, const struct reg
 	for (size_t i = 0; i < s->old.n; i++) {
 		struct copy *p = s->old.page[i];
 
-		if (p->hot && p->hot--)
+		if (p->recent && p->recent--)
 			rec_reachable_add(&s->near, maps, p->addr);
 	}
 	rec_reachable_sort(&s->near);

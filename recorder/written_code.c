@@ -23,7 +23,7 @@
 #include "recorder/internal.h"
 
 enum {
-	TURNS = 0x3f,		/* in a page's byte: so often was it looked at */
+	READS = 0x3f,		/* in a page's byte: so often was it looked at */
 	RUNS = WRITTEN_RUNS,	/* executable and not writable; else not executable */
 	OPEN = WRITTEN_OPEN,	/* as the program wants it */
 	OFTEN = 16,
@@ -64,7 +64,7 @@ static struct err *close_pages(struct recorder *rec, struct rec_task *t, struct 
 {
 	TRY(rec_unpatch(rec, t, addr, end - addr, addr, end - addr));
 	for (uint64_t at = addr; at < end; at += PAGE_BYTES)
-		w->page[(at - w->addr) / PAGE_BYTES] &= TURNS;
+		w->page[(at - w->addr) / PAGE_BYTES] &= READS;
 	rec_written_recount(w);
 	return protect(rec, t, addr, end - addr, w->prot & ~PROT_EXEC);
 }
@@ -128,11 +128,11 @@ static struct err *look(struct recorder *rec, struct rec_task *t, struct rec_wri
 		state[-1] = OFTEN | RUNS;
 		TRY(protect(rec, t, page - PAGE_BYTES, PAGE_BYTES, w->prot & ~PROT_WRITE));
 	}
-	*state = (uint8_t)(*state + ((*state & TURNS) < TURNS)) | RUNS;
+	*state = (uint8_t)(*state + ((*state & READS) < READS)) | RUNS;
 	w->pieces++;
-	if (has_ud2(t, page) || (has_room(t, page) && (*state & TURNS) < OFTEN))
+	if (has_ud2(t, page) || (has_room(t, page) && (*state & READS) < OFTEN))
 		return NULL;
-	*state = (*state & TURNS) | OPEN;
+	*state = (*state & READS) | OPEN;
 	TRY(rec_tsc_doubt(rec, t));
 	return protect(rec, t, page, PAGE_BYTES, w->prot);
 }

@@ -444,10 +444,10 @@ typedef void replay_mapping_fn(void *ctx, int tid, uint64_t addr, uint64_t len);
 void replay_probe_mappings(struct replay *r, replay_mapping_fn *fn);
 
 /* Points to come back to: copies of all processes. */
-struct replay_mark;
-struct err *replay_mark_take(struct replay *r, struct replay_mark **ret) __must_check;
-struct err *replay_mark_restore(struct replay *r, struct replay_mark *m) __must_check;
-void replay_mark_drop(struct replay *r, struct replay_mark *m);
+struct replay_bookmark;
+struct err *replay_bookmark_take(struct replay *r, struct replay_bookmark **ret) __must_check;
+struct err *replay_bookmark_restore(struct replay *r, struct replay_bookmark *m) __must_check;
+void replay_bookmark_drop(struct replay *r, struct replay_bookmark *m);
 
 /*
  * With no probe in memory: to the next breakpoint or changed watchpoint of the set, or one

@@ -50,11 +50,11 @@ static inline void copy(void *to, const void *from, uint64_t len)
 static inline void late(uint64_t place)
 {
 #ifdef HOOK_LATE
-	enum { PLACES = 8, TURNS = 600000 };
+	enum { PLACES = 8, SPINS = 600000 };
 
 	if ((state()->pos >> 4) % PLACES != place)
 		return;
-	for (uint64_t i = 0; i < TURNS; i++)
+	for (uint64_t i = 0; i < SPINS; i++)
 		__asm__ volatile("");
 #else
 	(void)place;

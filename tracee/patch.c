@@ -249,7 +249,7 @@ static void put_state(struct x86_code *c, uint8_t opcode, uint8_t modrm, uint32_
 /* Neither flags nor the program's stack are touched; traced_at is where it traps. */
 static void put_spin(struct x86_code *c, struct patch *p)
 {
-	static const uint32_t turns = BUF_SPINS;
+	static const uint32_t spins = BUF_SPINS;
 
 	put_state(c, 0x89, 0x0c, STATE_SPIN_RCX);	/* mov %rcx,abs32 */
 	put_state(c, 0x8b, 0x0c, STATE_SPINS);		/* mov abs32,%rcx */
@@ -259,7 +259,7 @@ static void put_spin(struct x86_code *c, struct patch *p)
 	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
 	X86_PUT(c, 0xeb, 0x16);			/* jmp +22 */
 	put_state(c, 0xc7, 0x04, STATE_SPINS);		/* movq $imm32,abs32 */
-	x86_put32(c, turns);
+	x86_put32(c, spins);
 	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
 	p->traced_at = (uint8_t)c->len;
 	x86_put(c, patch_ud2, PATCH_UD2_BYTES);

@@ -160,7 +160,7 @@ static void branches(uint64_t n)
  */
 static struct err *self_test(void)
 {
-	enum { RUNS = 8, TURNS = 500000 };
+	enum { RUNS = 8, ITERATIONS = 500000 };
 	uint64_t counted[RUNS];
 	struct err *err;
 	int fd;
@@ -169,16 +169,16 @@ static struct err *self_test(void)
 		err = ticks_open(0, 0, 0, &fd);
 		if (err)
 			return err;
-		branches(TURNS);
+		branches(ITERATIONS);
 		counted[i] = ticks_read(fd);
 		close(fd);
 	}
-	if (ticks_plausible(counted, RUNS, TURNS))
+	if (ticks_plausible(counted, RUNS, ITERATIONS))
 		return NULL;
 	return err_new(
 		ERR_UNSUPPORTED,
 		"the processor's branch counter miscounts (%lu instead of %d); use --ticks=landmark",
-		(unsigned long)counted[0], TURNS);
+		(unsigned long)counted[0], ITERATIONS);
 }
 
 struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret)

@@ -18,13 +18,13 @@ enum { GENERAL = 15, R11 = 6, RSP = 19 };
 /* ---- is this the point? ------------------------------------------------------------------- */
 
 /*
- * Where the program's text makes detours (replay_probe_outline()), functions are called that are
+ * Where functions are outlined (replay_probe_outline()), the program calls functions that are
  * inlined in the recording: what a call does not keep, and what is left on stacks, is other there.
  * A pass that is taken for the point too early shows by a later event, as any does.
  */
-static bool detours_keep(const struct landmark *l, int word)
+static bool outline_keeps(const struct landmark *l, int word)
 {
-	return !l->r->detours || word < R11 || word == RSP;
+	return !l->r->outlines || word < R11 || word == RSP;
 }
 
 static void stack_add(struct landmark *l, const struct tracee_map *m)
@@ -63,11 +63,11 @@ static void stacks_find(struct landmark *l)
 }
 
 /* Memory of which not every byte is as in the recording? */
-static bool detours_change(struct landmark *l, const struct trace_effect *e)
+static bool outline_changes(struct landmark *l, const struct trace_effect *e)
 {
 	uint64_t len = e->kind == TRACE_SUM ? e->len : e->data_len;
 
-	if (!l->r->detours)
+	if (!l->r->outlines)
 		return false;
 	if (!l->stacks_known)
 		stacks_find(l);
@@ -79,7 +79,7 @@ static bool detours_change(struct landmark *l, const struct trace_effect *e)
 }
 
 /* r11 to rdi, which lie side by side. */
-static void detours_forget(struct regs *have, const struct regs *want)
+static void outline_forgets(struct regs *have, const struct regs *want)
 {
 	enum { SCRATCH = 9 };
 
@@ -90,12 +90,12 @@ static bool general_equal(const struct landmark *l, const struct regs *have)
 {
 	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
 	struct regs a = *have, b = l->ev->regs;
-	/* the stub has used the flags where nobody reads them any more; a detour, too */
-	bool dead = l->r->detours || (l->patched && l->stub.pun.flags_dead);
+	/* the stub has used the flags where nobody reads them any more; an outlined call, too */
+	bool dead = l->r->outlines || (l->patched && l->stub.pun.flags_dead);
 	uint64_t ours = RF_TF | (dead ? ARITHMETIC : 0);
 
-	if (l->r->detours)
-		detours_forget(&a, &b);
+	if (l->r->outlines)
+		outline_forgets(&a, &b);
 
 	a.orig_rax = b.orig_rax = 0;
 	a.eflags &= ~ours;
@@ -166,7 +166,7 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_wor
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
 
-		if (e->kind == TRACE_WITNESS && !detours_change(l, e) && !bytes_equal(l, e, word))
+		if (e->kind == TRACE_WITNESS && !outline_changes(l, e) && !bytes_equal(l, e, word))
 			return NULL;
 	}
 	/* the sum that told the last candidate comes first: it is likely to tell this one */
@@ -175,7 +175,7 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_wor
 		const struct trace_effect *e = &l->ev->effects[at];
 		uint64_t sum;
 
-		if (e->kind != TRACE_SUM || detours_change(l, e))
+		if (e->kind != TRACE_SUM || outline_changes(l, e))
 			continue;
 		TRY(effect_sum(l->r, l->t, e, &sum));
 		if (sum != e->x) {
@@ -294,8 +294,8 @@ struct err *landmark_is_point(struct landmark *l, bool *found)
 	l->traps++;
 	*found = general_equal(l, &l->t->regs);
 	if (*found)
-		rp_tools_bare(l->r);	/* code is compared too */
-	if (*found && !l->r->detours)
+		rp_tools_remove_code(l->r);	/* code is compared too */
+	if (*found && !l->r->outlines)
 		TRY(vectors_equal(l, found, &word));
 	if (*found)
 		TRY(memory_equal_unpatched(l, found, &word));
@@ -320,7 +320,7 @@ static bool quick_register(struct landmark *l)
 
 	for (int i = 0; i <= GENERAL; i++) {
 		int w = i == GENERAL ? RSP : i;
-		int score = !detours_keep(l, w) || (w == R11 && rp_machine_flags(l->r)) ? -1 : 0;
+		int score = !outline_keeps(l, w) || (w == R11 && rp_machine_flags(l->r)) ? -1 : 0;
 
 		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
 			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
@@ -360,7 +360,7 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		if (*good)
 			break;
 	}
-	if (!*good && !l->r->detours) {
+	if (!*good && !l->r->outlines) {
 		TRY(vectors_equal(l, &equal, &word));
 		*good = !equal && word.addr != NO_WORD;
 	}
@@ -368,7 +368,7 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		const struct trace_effect *e = &l->ev->effects[i];
 		uint64_t now;
 
-		if (e->kind != TRACE_WITNESS || e->data_len > 512 || detours_change(l, e) ||
+		if (e->kind != TRACE_WITNESS || e->data_len > 512 || outline_changes(l, e) ||
 		    bytes_equal(l, e, &word) || word.addr == NO_WORD)
 			continue;
 		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
@@ -390,7 +390,7 @@ static struct err *choose_quick(struct landmark *l)
 	for (uint8_t i = 0; i <= GENERAL; i++) {
 		if (i == R11 && rp_machine_flags(l->r))
 			continue;	/* may be flags of another processor */
-		if (!detours_keep(l, i))
+		if (!outline_keeps(l, i))
 			continue;
 		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
 	}
@@ -406,21 +406,21 @@ static struct err *choose_quick(struct landmark *l)
 }
 
 /* Sample, or choose anew. */
-struct err *landmark_learn(struct landmark *l, bool tripped)
+struct err *landmark_learn(struct landmark *l, bool retest)
 {
 	bool good;
 
-	if (tripped) {
-		l->trips++;
+	if (retest) {
+		l->retests++;
 		l->samples = 0;
 	}
 	if (l->samples < LANDMARK_SAMPLES)
 		l->sample[l->samples++] = l->t->regs;
-	if (!tripped && l->samples < LANDMARK_SAMPLES)
+	if (!retest && l->samples < LANDMARK_SAMPLES)
 		return NULL;
 	l->stub.quick = QUICK_NONE;
 	TRY(choose_quick(l));
-	if (l->trips > 50)
+	if (l->retests > 50)
 		l->stub.quick = QUICK_NONE;	/* nothing tells quickly */
 	return landmark_stub_write(l, &good);
 }

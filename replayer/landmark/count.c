@@ -49,7 +49,7 @@ static struct err *too_far(struct count *c)
 }
 
 /* After a stop: *stop = the signal that it is for, 0 when the task is simply to go on. */
-static struct err *look(struct count *c, int status, int *stop)
+static struct err *examine_stop(struct count *c, int status, int *stop)
 {
 	struct rp_task *t = c->t;
 	siginfo_t info;
@@ -95,7 +95,7 @@ static struct err *by_steps(struct count *c)
 		TRY(rp_regs_flush(c->t));
 		TRY(ticks_step(c->t->real, PTRACE_SYSEMU_SINGLESTEP, c->t->regs.rip, &c->now,
 			       &status));
-		TRY(look(c, status, &stop));
+		TRY(examine_stop(c, status, &stop));
 		if (stop != SIGTRAP)
 			c->now = before;	/* it has not been carried out */
 	}
@@ -118,7 +118,7 @@ static struct err *run_until(struct count *c, int sig)
 		TRY(rp_regs_flush(c->t));
 		TRY(tracee_resume(c->t->real, PTRACE_SYSEMU, 0));
 		TRY(tracee_wait(c->t->real, &status));
-		TRY(look(c, status, &stop));
+		TRY(examine_stop(c, status, &stop));
 	}
 	c->now = ticks_read(c->fd);
 	return NULL;

@@ -287,7 +287,7 @@ static struct err *trapped(struct landmark *l, siginfo_t *info, int request, boo
 	struct rp_task *t = l->t;
 	enum run_verdict verdict;
 
-	*over = t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip;
+	*over = t->regs.rip == l->stub.trap || t->regs.rip == l->stub.retest;
 	if (*over)
 		return NULL;
 	TRY(rp_tools_on_signal(l->r, t, info, in_stub(l, t->regs.rip), &verdict));
@@ -306,7 +306,7 @@ static struct err *trapped(struct landmark *l, siginfo_t *info, int request, boo
 	if (!in_stub(l, t->regs.rip))
 		*end = &rp_stopped;
 	else	/* our own test has touched what a register watches */
-		rp_tools_forgive(l->r);
+		rp_tools_forget_stop(l->r);
 	return NULL;
 }
 

@@ -41,11 +41,11 @@ static struct err *search_patched(struct landmark *l, bool *found)
 	TRY(landmark_set_regs(t));
 	while (!*found) {
 		struct regs at_trap;
-		bool tripped;
+		bool retest;
 
 		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
-		tripped = t->regs.rip == l->stub.trip;
-		if (t->regs.rip != l->stub.trap && !tripped)
+		retest = t->regs.rip == l->stub.retest;
+		if (t->regs.rip != l->stub.trap && !retest)
 			return diverge(
 				t, l->ev,
 				"a breakpoint in computing code that the recording did not see");
@@ -56,8 +56,8 @@ static struct err *search_patched(struct landmark *l, bool *found)
 			t->regs.eflags = l->ev->regs.eflags;
 			break;
 		}
-		if (tripped || l->samples < LANDMARK_SAMPLES)
-			TRY(landmark_learn(l, tripped));
+		if (retest || l->samples < LANDMARK_SAMPLES)
+			TRY(landmark_learn(l, retest));
 		t->regs = at_trap;
 		if (landmark_is_costly(l)) {
 			t->regs.rip = l->stub.pun.addr;
@@ -228,7 +228,7 @@ static struct err *search(struct landmark *l, enum how how)
 		err = search_in_copies(l, &found);
 	/* a debugger's breakpoint: the search begins anew when it goes on */
 	if (err == &rp_stopped) {
-		rp_tools_bare(l->r);
+		rp_tools_remove_code(l->r);
 		l->t->dirty = true;
 		TRY(landmark_unpatch(l));
 	}
@@ -466,9 +466,10 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 		err = landmark_missed(&l, "its time was over");
 	rp_snapshot_drop(back);
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64
-		  " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " untested) for %" PRIu64,
-		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, untested / 1000,
-		  l.point ? l.point->x / 1000 : 0);
+		  " retests, %u words in the test, %" PRIu64 " us (%" PRIu64
+		  " untested) for %" PRIu64,
+		  ev->n, l.traps, l.retests, l.stub.words, (now_ns() - began) / 1000,
+		  untested / 1000, l.point ? l.point->x / 1000 : 0);
 	t->dirty = true;
 	if (err)
 		return err;

@@ -25,7 +25,7 @@ struct landmark {
 	unsigned samples;
 	struct regs sample[LANDMARK_SAMPLES];
 	uint32_t odd_sum;		/* of the point's effects: the last sum that differed */
-	uint64_t traps, trips;
+	uint64_t traps, retests;
 	/* all of them; what they cost decides whether translate.c is better */
 	uint64_t stops;
 	uint64_t began_ns;
@@ -40,7 +40,7 @@ struct landmark {
 	bool anew;			/* from the start once more, without running untested */
 	int prot;			/* of the code, where the program may write to it; else 0 */
 	uint64_t prot_end;		/* so far: the page behind may have another one */
-	/* mappings that are somebody's stack; only looked for where the code makes detours */
+	/* mappings that are somebody's stack; only looked for where functions are outlined */
 	struct { uint64_t start, end; } stack[LANDMARK_STACKS];
 	unsigned stacks;
 	bool stacks_known;
@@ -138,6 +138,6 @@ struct err *landmark_is_point(struct landmark *l, bool *found);
  * At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes
  * the stub.
  */
-struct err *landmark_learn(struct landmark *l, bool tripped);
+struct err *landmark_learn(struct landmark *l, bool retest);
 
 #endif

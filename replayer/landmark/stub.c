@@ -244,7 +244,7 @@ static void put_count(struct code *c, struct stub *s)
 	restore(c, false);
 	restore(c, true);
 	X86_PUT(&c->x, 0xcc);
-	s->trip = x86_here(&c->x);
+	s->retest = x86_here(&c->x);
 }
 
 static void put_slow(struct code *c, struct stub *s)

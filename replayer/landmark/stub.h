@@ -57,11 +57,11 @@ struct stub {
 	struct stub_word quick_word;
 	/* out */
 	/* behind the int3 of a match; of too many slow tests; where it goes on */
-	uint64_t trap, trip, miss;
+	uint64_t trap, retest, miss;
 	uint64_t moved;			/* the displaced instructions */
 };
 
-enum { STUB_COUNT_AT = 16 };		/* in the data page: slow tests left before it trips */
+enum { STUB_COUNT_AT = 16 };		/* in the data page: slow tests left before it retests */
 
 /* Code for s, to be written at s->addr.  0: it cannot be made (too far). */
 unsigned stub_build(struct stub *s, uint8_t *out, unsigned room);

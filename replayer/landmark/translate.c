@@ -283,15 +283,15 @@ static struct err *on_candidate(struct translation *x, bool *found)
 {
 	struct landmark *l = x->l;
 	struct rp_task *t = l->t;
-	bool tripped = t->regs.rip == l->stub.trip;
+	bool retest = t->regs.rip == l->stub.retest;
 	struct regs at_trap = t->regs;
 
 	t->regs.rip = l->ev->regs.rip;
 	TRY(landmark_is_point(l, found));
 	if (*found)
 		return NULL;
-	if (tripped || l->samples < LANDMARK_SAMPLES)
-		TRY(landmark_learn(l, tripped));
+	if (retest || l->samples < LANDMARK_SAMPLES)
+		TRY(landmark_learn(l, retest));
 	t->regs = at_trap;
 	t->regs.rip = l->stub.miss;
 	t->dirty = true;
@@ -315,7 +315,7 @@ static struct err *run(struct translation *x, bool *found)
 	t->dirty = true;
 	for (;;) {
 		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
-		if (t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip) {
+		if (t->regs.rip == l->stub.trap || t->regs.rip == l->stub.retest) {
 			TRY(on_candidate(x, found));
 			if (*found)
 				return NULL;
@@ -394,7 +394,7 @@ static struct err *rounds(struct landmark *l, bool *found)
 		tracee_maps_deinit(&x.maps);
 		free(x.block);
 		l->stub.map = l->stub.addr = 0;
-		l->stub.trap = l->stub.trip = 0;
+		l->stub.trap = l->stub.retest = 0;
 		if (err)
 			return err;
 	}

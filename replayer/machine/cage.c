@@ -196,11 +196,11 @@ struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr,
 	return inject_call_regs(&in, regs, ret, nr, args);
 }
 
-static struct cage_births *births;
+static struct cage_children *children;
 
-void cage_births_to(struct cage_births *b)
+void cage_children_to(struct cage_children *b)
 {
-	births = b;
+	children = b;
 }
 
 /* CLONE_PARENT: all are children of the replayer, which reaps them. */
@@ -218,9 +218,9 @@ static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memor
 			return err_os((int)-r, "cannot clone a replayed process");
 		usleep(1000);
 	}
-	if (in.child && births && births->n < births->room)
-		births->pid[births->n++] = in.child;
-	if (!in.child || (births && births->n == births->room))
+	if (in.child && children && children->n < children->room)
+		children->pid[children->n++] = in.child;
+	if (!in.child || (children && children->n == children->room))
 		return err_os(EAGAIN, "cannot clone a replayed process (too many processes?)");
 	*ret = in.child;
 	return NULL;

@@ -222,7 +222,7 @@ struct err *calls_flow(struct replay *r, struct rp_task *t, const struct trace_e
 struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e)
 {
-	static const uint64_t turns = BUF_SPINS;
+	static const uint64_t spins = BUF_SPINS;
 	struct patch p;
 
 	if (!e->len)
@@ -241,7 +241,7 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	t->mm->new_patches = true;
 	TRY(rp_machine_stub(r, t, &p));
 	if (p.kind == PATCH_SPIN)
-		TRY(tracee_write(t->real, FIXED_STATE + STATE_SPINS, &turns, sizeof(turns)));
+		TRY(tracee_write(t->real, FIXED_STATE + STATE_SPINS, &spins, sizeof(spins)));
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;
 }
 

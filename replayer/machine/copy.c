@@ -5,7 +5,7 @@
  * anew on the way back.  Going back clones the clones, so a copy can be used any
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
  * here: their memfds are copied and the copies mapped in their place (a private mapping keeps its
- * own pages).  A memfd that no process maps needs no copy: stow.c.
+ * own pages).  A memfd that no process maps needs no copy: unmapped.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -228,10 +228,10 @@ static struct err *take_shared(struct replay *r, struct rp_copy *c)
 	bool any;
 
 	c->fds_n = r->objects_n;
-	TRY(rp_objects_stow(r));
-	c->stowed = alloc_zeroed(c->fds_n + 1, sizeof(*c->stowed), "a checkpoint");
+	TRY(rp_objects_save_unmapped(r));
+	c->saved = alloc_zeroed(c->fds_n + 1, sizeof(*c->saved), "a checkpoint");
 	for (uint32_t i = 0; i < c->fds_n; i++)
-		c->stowed[i] = rp_stowed_use(r->objects[i].stowed);
+		c->saved[i] = rp_saved_use(r->objects[i].saved);
 	TRY(live_fds(r, &live));
 	err = copy_fds(live, c->fds_n, &c->fds, &any);
 	for (struct rp_task *t = c->tasks; t && any && !err; t = t->next) {
@@ -257,10 +257,10 @@ void rp_copy_drop(struct rp_copy *c)
 		if (c->fds[i] >= 0)
 			close(c->fds[i]);
 	}
-	for (uint32_t i = 0; c->stowed && i < c->fds_n; i++)
-		rp_stowed_put(c->stowed[i]);
+	for (uint32_t i = 0; c->saved && i < c->fds_n; i++)
+		rp_saved_put(c->saved[i]);
 	free(c->fds);
-	free(c->stowed);
+	free(c->saved);
 	free(c);
 }
 
@@ -328,10 +328,10 @@ static struct err *restore_shared(struct replay *r, struct rp_copy *c)
 	for (uint32_t i = 0; i < r->objects_n; i++) {
 		struct rp_object *o = &r->objects[i];
 		int fd = i < c->fds_n ? fds[i] : -1;
-		struct rp_stowed *stowed = i < c->fds_n ? c->stowed[i] : NULL;
+		struct rp_saved *saved = i < c->fds_n ? c->saved[i] : NULL;
 
-		if (is_shared(o) || fd >= 0 || stowed)
-			rp_object_restored(o, fd, rp_stowed_use(stowed));
+		if (is_shared(o) || fd >= 0 || saved)
+			rp_object_restored(o, fd, rp_saved_use(saved));
 	}
 	err = NULL;
 	for (struct rp_task *t = r->tasks; t && any && !err; t = t->next) {
@@ -348,7 +348,7 @@ static struct err *arrived(struct replay *r, const struct rp_copy *c)
 	r->root_status = c->root_status;
 	r->root_done = c->root_done;
 	r->where = c->where;
-	r->pending = r->guarded = r->ev_read = false;
+	r->pending = r->page_protected = r->ev_read = false;
 	return trace_reader_seek(r->reader, r->where + 1);
 }
 

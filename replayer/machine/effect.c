@@ -272,7 +272,7 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 	return rp_call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
 }
 
-struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
+struct err *effect_protect_page(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
 {
 	uint64_t page = page_down(addr);
 	struct tracee_map m;
@@ -293,7 +293,7 @@ struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, i
 	return rp_call(t, &ret, SYS_mprotect, page, PAGE_BYTES, PROT_NONE, 0, 0, 0);
 }
 
-struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot)
+struct err *effect_unprotect_page(struct rp_task *t, uint64_t page, int prot)
 {
 	int64_t ret;
 

@@ -104,7 +104,7 @@ static void take_unread(struct rp_task *t, const struct trace_event *ev)
 }
 
 /*
- * The recorded registers, but where a detour of the program's text may make others: an allocator
+ * The recorded registers, but where an outlined call may make others: an allocator
  * that is called instead of being inlined has a frame of its own when it asks for memory.
  */
 static struct regs expected(const struct replay *r, const struct rp_task *t,
@@ -113,7 +113,7 @@ static struct regs expected(const struct replay *r, const struct rp_task *t,
 	enum { FRAME_MAX = 512, ARITHMETIC = 0x8d5 };
 	struct regs want = ev->regs;
 
-	if (!r->detours || ev->kind != TRACE_SYSCALL)
+	if (!r->outlines || ev->kind != TRACE_SYSCALL)
 		return want;
 	/* nobody reads these flags behind a call; the kernel leaves them in r11 */
 	want.eflags = (want.eflags & ~(uint64_t)ARITHMETIC) | (t->regs.eflags & ARITHMETIC);
@@ -136,7 +136,7 @@ static struct err *compare(struct replay *r, struct rp_task *t, const struct tra
 {
 	struct regs want = expected(r, t, ev);
 
-	if (r->detours && ev->kind == TRACE_SYSCALL)
+	if (r->outlines && ev->kind == TRACE_SYSCALL)
 		take_unread(t, ev);
 	if (!rp_regs_equal(&t->regs, &want) && !rp_machine_same(r, t, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
@@ -190,14 +190,15 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		TRY(compare(r, t, ev));
 		break;
 	case TRACE_AT_FAULT:
-		if (!r->guarded)
-			TRY(effect_guard(t, bus_address(ev), &r->guard_page, &r->guard_prot));
-		r->guarded = r->guard_page != 0;
+		if (!r->page_protected)
+			TRY(effect_protect_page(t, bus_address(ev), &r->protected_page,
+						&r->protected_prot));
+		r->page_protected = r->protected_page != 0;
 		TRY(run_to_fault(r, t, ev));
-		r->guarded = false;
+		r->page_protected = false;
 		TRY(compare(r, t, ev));
 		t->dirty = true;
-		TRY(effect_unguard(t, r->guard_page, r->guard_prot));
+		TRY(effect_unprotect_page(t, r->protected_page, r->protected_prot));
 		break;
 	case TRACE_AT_LAST:
 		TRY(compare(r, t, ev));

@@ -94,10 +94,10 @@ struct rp_task {
 struct rp_object {
 	bool defined;
 	bool sized;		/* the trace tells its size: mappings do not make it longer */
-	bool nameless;		/* once nobody maps it any more, nobody ever will */
+	bool anonymous;		/* once nobody maps it any more, nobody ever will */
 	enum trace_object_kind kind;	/* what it is now: of a FILE, LIVE makes a SHARED */
-	int fd;			/* -1 until it is needed, and while it is stowed */
-	struct rp_stowed *stowed;	/* its content, or NULL */
+	int fd;			/* -1 until it is needed, and while it is saved */
+	struct rp_saved *saved;	/* its content, or NULL */
 	uint64_t size;
 	struct trace_effect effect;	/* data is owned */
 };
@@ -128,16 +128,16 @@ struct replay {
 	bool ev_read;		/* ev is event where+1 */
 	bool pending;		/* its task has got there; effects are not applied */
 	struct tracee_mem mem;	/* while its effects are applied: the task's memory, for writes */
-	bool guarded;		/* effect_guard() has protected a page for it: no checkpoints */
-	uint64_t guard_page;
-	int guard_prot;
+	bool page_protected;	/* effect_protect_page() has done it for ev: no checkpoints */
+	uint64_t protected_page;
+	int protected_prot;
 	/* tools (tool.h) */
 	void *tool[TOOLS];
 	/*
 	 * A tool makes the program do the same by other instructions: what is left over in
 	 * registers that a system call does not read may be another.
 	 */
-	bool detours;
+	bool outlines;
 	/*
 	 * Run the task to the point inside computing code that the event describes
 	 * (TRACE_AT_STATE), or that is one instruction on (TRACE_AT_STEP).  &rp_stopped: a tool has
@@ -210,23 +210,23 @@ struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
 struct err *rp_object_copy(int from, int to) __must_check;
 /* In t's process the mapping m is one of fd from now on; private copies of pages stay. */
 struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int fd) __must_check;
-/* ---- stow.c: memfds that no process maps ------------------------------------------------- */
+/* ---- unmapped.c: memfds that no process maps ------------------------------------------------- */
 
 /*
  * The content of each of them becomes memory of ours, which copies share, so that its
  * descriptor can be closed; what nobody will ever map again just goes.
  */
-struct err *rp_objects_stow(struct replay *r) __must_check;
+struct err *rp_objects_save_unmapped(struct replay *r) __must_check;
 /* The object gets its descriptor again. */
-struct err *rp_object_unstow(struct rp_object *o) __must_check;
+struct err *rp_object_load(struct rp_object *o) __must_check;
 /* Counts one user more, or (put) one less, and frees s with its last user.  s may be NULL. */
-struct rp_stowed *rp_stowed_use(struct rp_stowed *s);
-void rp_stowed_put(struct rp_stowed *s);
+struct rp_saved *rp_saved_use(struct rp_saved *s);
+void rp_saved_put(struct rp_saved *s);
 
 /*
- * To what it was at a checkpoint: fd or stowed, which are the object's then, or -1 and NULL.
+ * To what it was at a checkpoint: fd or saved, which are the object's then, or -1 and NULL.
  */
-void rp_object_restored(struct rp_object *o, int fd, struct rp_stowed *stowed);
+void rp_object_restored(struct rp_object *o, int fd, struct rp_saved *saved);
 /* tracee_pages() of a mapping of an object: holes are not read. */
 struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr,
 			    uint64_t len, tracee_page_fn *fn, void *ctx) __must_check;
@@ -242,8 +242,8 @@ void cage_kill(pid_t pid);
 struct err *cage_let_go(pid_t pid) __must_check;
 struct err *cage_take(pid_t pid, int cpu) __must_check;
 /* Shared with the replayer that is the parent of all processes made here. */
-struct cage_births { unsigned n, room; pid_t pid[]; };
-void cage_births_to(struct cage_births *b);
+struct cage_children { unsigned n, room; pid_t pid[]; };
+void cage_children_to(struct cage_children *b);
 
 /* ---- task.c -------------------------------------------------------------------- */
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial);
@@ -305,8 +305,9 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
  * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
  * has no such end: take the page away until the task has faulted.  *page_ret = 0: no need to.
  */
-struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
-struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+struct err *effect_protect_page(struct rp_task *t, uint64_t addr, uint64_t *page_ret,
+				int *prot_ret);
+struct err *effect_unprotect_page(struct rp_task *t, uint64_t page, int prot);
 
 /* ---- grow.c ------------------------------------------------------------------------------ */
 /* May the program map that?  Not where the fixed part of every process is. */
@@ -358,13 +359,16 @@ struct rp_copy {
 	struct rp_task *tasks;		/* real is 0 for all but one of each address space */
 	struct rp_xstate *xstate;	/* of the others */
 	int *fds;			/* copies of the shared objects, -1 for none */
-	struct rp_stowed **stowed;	/* what nobody maps: as in struct rp_object */
+	struct rp_saved **saved;	/* what nobody maps: as in struct rp_object */
 	uint32_t fds_n;
 	uint32_t root;
 	int root_status;
 	bool root_done;
 };
-/* Nothing of a tool's may be in the code of any task (rp_tools_bare()).  The caller owns *ret. */
+/*
+ * Nothing of a tool's may be in the code of any task (rp_tools_remove_code()).  The caller owns
+ * *ret.
+ */
 struct err *rp_copy_take(struct replay *r, struct rp_copy **ret) __must_check;
 /* Any number of times.  The present tasks go; on failure there may be none. */
 struct err *rp_copy_restore(struct replay *r, struct rp_copy *c) __must_check;

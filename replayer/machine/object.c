@@ -49,7 +49,7 @@ struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
 	*o = (struct rp_object){ .defined = true,
 				 .kind = (enum trace_object_kind)e->x,
 				 /* MAP_SHARED without a file, or a device's; no segment */
-				 .nameless = e->x == TRACE_OBJECT_MEMORY && ev->nr == SYS_mmap,
+				 .anonymous = e->x == TRACE_OBJECT_MEMORY && ev->nr == SYS_mmap,
 				 .fd = -1,
 				 .size = e->len,
 				 .effect = *e };
@@ -166,8 +166,8 @@ static struct err *open_memfd(struct replay *r, struct rp_object *o)
 	enum { MANY = 256 };
 
 	if (++r->memfds_made >= MANY)
-		TRY(rp_objects_stow(r));
-	return o->stowed ? rp_object_unstow(o) : rp_object_memfd(r, o);
+		TRY(rp_objects_save_unmapped(r));
+	return o->saved ? rp_object_load(o) : rp_object_memfd(r, o);
 }
 
 struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number,
@@ -377,14 +377,14 @@ struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
 	return NULL;
 }
 
-void rp_object_restored(struct rp_object *o, int fd, struct rp_stowed *stowed)
+void rp_object_restored(struct rp_object *o, int fd, struct rp_saved *saved)
 {
 	if (o->fd >= 0)
 		close(o->fd);
-	rp_stowed_put(o->stowed);
+	rp_saved_put(o->saved);
 	o->fd = fd;
-	o->stowed = stowed;
-	if (fd < 0 && !stowed) {	/* it had not begun to change */
+	o->saved = saved;
+	if (fd < 0 && !saved) {	/* it had not begun to change */
 		o->kind = (enum trace_object_kind)o->effect.x;
 		o->sized = false;
 	} else if (o->kind == TRACE_OBJECT_FILE) {

@@ -178,7 +178,7 @@ struct err *rp_step_once(struct replay *r, struct rp_task *t)
 	int status;
 
 	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
-	rp_tools_bare(r);
+	rp_tools_remove_code(r);
 	TRY(rp_raw_step(t, &status));
 	step_hide(t->real, code);
 	return NULL;

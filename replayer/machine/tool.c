@@ -97,10 +97,10 @@ bool rp_tools_on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t
 	return go_on;
 }
 
-void rp_tools_forgive(struct replay *r)
+void rp_tools_forget_stop(struct replay *r)
 {
-	EACH(forgive)
-		tools[n]->forgive(r);
+	EACH(forget_stop)
+		tools[n]->forget_stop(r);
 }
 
 void rp_tools_on_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
@@ -127,16 +127,16 @@ void rp_tools_clear(struct replay *r, struct rp_task *t)
 		tools[n]->clear(r, t);
 }
 
-void rp_tools_bare(struct replay *r)
+void rp_tools_remove_code(struct replay *r)
 {
-	EACH(bare)
-		tools[n]->bare(r);
+	EACH(remove_code)
+		tools[n]->remove_code(r);
 }
 
-void rp_tools_bare_memory(struct rp_mm *mm, pid_t real)
+void rp_tools_remove_code_from(struct rp_mm *mm, pid_t real)
 {
-	EACH(bare_memory)
-		tools[n]->bare_memory(mm, real);
+	EACH(remove_code_from)
+		tools[n]->remove_code_from(mm, real);
 }
 
 bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,

@@ -84,7 +84,7 @@ struct run_ops {
 	bool (*on_unexpected)(struct replay *r, struct rp_task *t, const siginfo_t *info,
 			      bool grown);
 	/* The last RUN_STOP was for something that a search's stub did: forget it. */
-	void (*forgive)(struct replay *r);
+	void (*forget_stop)(struct replay *r);
 	/*
 	 * A displaced instruction has faulted: t->regs become those of the program, if they are
 	 * `want' then.
@@ -99,9 +99,9 @@ struct run_ops {
 	/* Before and after a search: nothing of the tool's may be in the task or in its memory. */
 	void (*clear)(struct replay *r, struct rp_task *t);
 	/* Nothing of the tool's may be in the code of any task. */
-	void (*bare)(struct replay *r);
+	void (*remove_code)(struct replay *r);
 	/* The same for one address space. */
-	void (*bare_memory)(struct rp_mm *mm, pid_t real);
+	void (*remove_code_from)(struct rp_mm *mm, pid_t real);
 	/*
 	 * Does the tool need the instruction at `at', or any byte in [start, end), so that nobody
 	 * else may replace them?
@@ -188,13 +188,13 @@ struct err *rp_tools_on_interrupt(struct replay *r, struct rp_task *t,
 struct err *rp_tools_on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
 			       enum run_verdict *ret) __must_check;
 bool rp_tools_on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t *info, bool grown);
-void rp_tools_forgive(struct replay *r);
+void rp_tools_forget_stop(struct replay *r);
 void rp_tools_on_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 void rp_tools_before_search(struct replay *r, struct rp_task *t, uint64_t rip);
 void rp_tools_after_search(struct replay *r, struct rp_task *t);
 void rp_tools_clear(struct replay *r, struct rp_task *t);
-void rp_tools_bare(struct replay *r);
-void rp_tools_bare_memory(struct rp_mm *mm, pid_t real);
+void rp_tools_remove_code(struct replay *r);
+void rp_tools_remove_code_from(struct rp_mm *mm, pid_t real);
 bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
 			 uint64_t end);
 bool rp_tools_inside(const struct replay *r, const struct rp_task *t);

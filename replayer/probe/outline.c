@@ -79,7 +79,7 @@ void rp_outline_search(struct rp_probes *p, bool begins)
 void replay_probe_outline(struct replay *r, enum replay_outline how)
 {
 	probes_of(r)->outline.how = how;
-	r->detours = how == REPLAY_OUTLINE_ALL || how == REPLAY_OUTLINE_BETWEEN;
+	r->outlines = how == REPLAY_OUTLINE_ALL || how == REPLAY_OUTLINE_BETWEEN;
 }
 
 void replay_probe_compare(struct replay *r, uint64_t addr, uint64_t fn)
@@ -94,7 +94,7 @@ void replay_probe_compare(struct replay *r, uint64_t addr, uint64_t fn)
 		return;
 	if (word == o->fns)
 		o->fn[o->fns++] = fn;
-	rp_outline_set(p, r->detours);
+	rp_outline_set(p, r->outlines);
 	if (o->n == o->room) {
 		o->room = o->room * 2 + 64;
 		o->compare = alloc_more(o->compare, o->room, sizeof(*o->compare), "probes");

@@ -18,7 +18,7 @@
 
 #include "replayer/probe/probe.h"
 
-enum { LITTLE = 32 * 1024, RECORD_MIN = 24, TURNS = 4000 };
+enum { LITTLE = 32 * 1024, RECORD_MIN = 24, SPINS = 4000 };
 
 struct rp_worker {
 	pthread_t thread;
@@ -48,7 +48,7 @@ static uint64_t hand_over(struct rp_probes *p, int tid, uint64_t event,
 /* Until busy is as wanted, but not for long. */
 static void turn_round(const struct rp_worker *w, bool wanted)
 {
-	for (unsigned i = 0; i < TURNS && w->busy != wanted && !w->quit; i++)
+	for (unsigned i = 0; i < SPINS && w->busy != wanted && !w->quit; i++)
 		__builtin_ia32_pause();
 }
 

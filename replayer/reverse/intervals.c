@@ -204,7 +204,7 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full
 }
 
 /* From `from' or a checkpoint before it to end. */
-static struct err *look_here(struct replay *r, struct intervals *in, const struct position *from,
+static struct err *scan_one(struct replay *r, struct intervals *in, const struct position *from,
 			     const struct position *end, unsigned number)
 {
 	struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
@@ -234,7 +234,7 @@ static struct err *lane_done(struct replay *r, struct intervals *in, struct lane
 	} else {
 		log_debug("a worker failed");
 		in->lanes = 0;	/* no more of these */
-		err = look_here(r, in, &l->from, &l->end, l->number);
+		err = scan_one(r, in, &l->from, &l->end, l->number);
 	}
 	lane_end(l);
 	return err;
@@ -273,7 +273,7 @@ static bool lanes_busy(const struct intervals *in)
 	return busy;
 }
 
-static struct err *look(struct replay *r, struct intervals *in, const struct rp_checkpoint *c)
+static struct err *scan_from(struct replay *r, struct intervals *in, const struct rp_checkpoint *c)
 {
 	struct position from = { 0 }, end = { 0 };
 	unsigned number = in->next;
@@ -285,7 +285,7 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 	give_out(in, c);
 	err = longer ? feed_lanes(r, in, &full) : NULL;
 	if (!err)
-		err = look_here(r, in, &from, &end, number);
+		err = scan_one(r, in, &from, &end, number);
 	free(from.steps);
 	free(end.steps);
 	return err;
@@ -353,7 +353,7 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 		if (!err && !in.best.found && !full)
 			err = next_interval(r, &in, &c);
 		if (!err && c)
-			err = look(r, &in, c);
+			err = scan_from(r, &in, c);
 		else if (!err && lanes_busy(&in))
 			err = wait_for_lanes(r, &in);
 		else

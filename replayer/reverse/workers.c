@@ -25,14 +25,14 @@
 
 #include "replayer/reverse/reverse.h"
 
-enum { BIRTHS = 16384, SETS_MAX = 4096 };
+enum { CHILDREN_MAX = 16384, SETS_MAX = 4096 };
 
 struct rp_worker {
 	pid_t pid;
 	int fd;				/* its answer */
 	int cpu;			/* -1: none */
 	bool here;			/* it is ours, not borrowed */
-	struct cage_births *births;	/* children of ours, though it made them */
+	struct cage_children *children;	/* children of ours, though it made them */
 	pid_t *given;
 	unsigned given_n;
 };
@@ -69,7 +69,7 @@ static void answer(const struct replay *r, int fd, const struct rp_found *f)
 	}
 }
 
-static struct err *look_for_stops(struct replay *r, int fd, const struct position *end)
+static struct err *worker_scan(struct replay *r, int fd, const struct position *end)
 {
 	struct rp_found found = { 0 };
 
@@ -78,7 +78,7 @@ static struct err *look_for_stops(struct replay *r, int fd, const struct positio
 	return NULL;
 }
 
-static struct err *look_at_stores(struct replay *r, int fd, const struct position *end,
+static struct err *worker_log_writes(struct replay *r, int fd, const struct position *end,
 				  struct store_bitmap *m)
 {
 	bool good;
@@ -100,7 +100,7 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd,
 	cpu_forked();
 	cpu_move(0, w->cpu);
 	rp_timer_forked();
-	cage_births_to(w->births);
+	cage_children_to(w->children);
 	for (unsigned i = 0; i < w->given_n && !err; i++)
 		err = cage_take(w->given[i], w->cpu);
 	if (!err)
@@ -108,7 +108,7 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd,
 	if (!err)
 		err = rp_checkpoint_take(r);	/* the way back to where it began */
 	if (!err)
-		err = m ? look_at_stores(r, fd, end, m) : look_for_stops(r, fd, end);
+		err = m ? worker_log_writes(r, fd, end, m) : worker_scan(r, fd, end);
 	if (err)
 		log_debug("in a worker: %s", err->msg);
 	_exit(0);	/* its tracees go with it */
@@ -180,10 +180,10 @@ void rp_worker_end(struct rp_worker *w)
 	}
 	for (unsigned i = 0; i < w->given_n; i++)
 		cage_kill(w->given[i]);
-	for (unsigned i = 0; w->births && i < w->births->n && i < BIRTHS; i++)
-		cage_kill(w->births->pid[i]);
-	if (w->births)
-		munmap(w->births, sizeof(*w->births) + BIRTHS * sizeof(pid_t));
+	for (unsigned i = 0; w->children && i < w->children->n && i < CHILDREN_MAX; i++)
+		cage_kill(w->children->pid[i]);
+	if (w->children)
+		munmap(w->children, sizeof(*w->children) + CHILDREN_MAX * sizeof(pid_t));
 	if (w->fd >= 0)
 		close(w->fd);
 	if (w->cpu >= 0 && !w->here)
@@ -200,13 +200,13 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 	pid_t parent = getpid();
 	int fd[2];
 
-	w->births = mmap(NULL, sizeof(*w->births) + BIRTHS * sizeof(pid_t), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (w->births == MAP_FAILED) {
-		w->births = NULL;
+	w->children = mmap(NULL, sizeof(*w->children) + CHILDREN_MAX * sizeof(pid_t),
+			   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (w->children == MAP_FAILED) {
+		w->children = NULL;
 		return &err_nomem;
 	}
-	w->births->room = BIRTHS;
+	w->children->room = CHILDREN_MAX;
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return err_os(errno, "cannot make a pipe");
 	w->fd = fd[0];

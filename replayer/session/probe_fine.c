@@ -9,14 +9,14 @@
 
 /* ---- points to come back to ------------------------------------------------------------------ */
 
-struct replay_mark {
+struct replay_bookmark {
 	struct rp_checkpoint *copy;
 	uint64_t clock;
 };
 
-struct err *replay_mark_take(struct replay *r, struct replay_mark **ret)
+struct err *replay_bookmark_take(struct replay *r, struct replay_bookmark **ret)
 {
-	struct replay_mark *m = calloc(1, sizeof(*m));
+	struct replay_bookmark *m = calloc(1, sizeof(*m));
 	struct err *err;
 
 	if (!m)
@@ -31,14 +31,14 @@ struct err *replay_mark_take(struct replay *r, struct replay_mark **ret)
 	return NULL;
 }
 
-struct err *replay_mark_restore(struct replay *r, struct replay_mark *m)
+struct err *replay_bookmark_restore(struct replay *r, struct replay_bookmark *m)
 {
 	TRY(rp_checkpoint_restore(r, m->copy));
 	rp_probe_restored(r, m->clock);
 	return NULL;
 }
 
-void replay_mark_drop(struct replay *r, struct replay_mark *m)
+void replay_bookmark_drop(struct replay *r, struct replay_bookmark *m)
 {
 	if (!m)
 		return;

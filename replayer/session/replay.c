@@ -67,7 +67,7 @@ void replay_close(struct replay *r)
 	for (uint32_t i = 0; i < r->objects_n; i++) {
 		if (!r->objects[i].defined)
 			continue;
-		rp_stowed_put(r->objects[i].stowed);
+		rp_saved_put(r->objects[i].saved);
 		if (r->objects[i].fd >= 0)
 			close(r->objects[i].fd);
 		free((void *)(uintptr_t)r->objects[i].effect.data);

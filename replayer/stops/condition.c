@@ -18,7 +18,7 @@
 #include "tracee/cpu.h"
 #include "x86/emit.h"
 
-enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
+enum { DEPTH_MAX = 64, ITERATIONS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
 
 enum op {
 	OP_ADD = 0x02,
@@ -243,7 +243,7 @@ static bool interpret(pid_t tid, const struct regs *regs, const uint8_t *code, u
 	struct machine m = { .tid = tid, .regs = regs };
 	unsigned pc = 0;
 
-	for (unsigned turn = 0; turn < TURNS_MAX && pc < len; turn++) {
+	for (unsigned turn = 0; turn < ITERATIONS_MAX && pc < len; turn++) {
 		uint8_t op = code[pc];
 		unsigned n = operand_size(op);
 		uint64_t x;

@@ -196,7 +196,7 @@ void debug_registers_reallocate(struct replay *r)
 	if (!stops->reallocate)
 		return;
 	stops->reallocate = false;
-	rp_tools_bare(r);
+	rp_tools_remove_code(r);
 	for (unsigned i = 0; i < stops->sets_n; i++) {
 		if (stops->sets[i]->watches)
 			debug_registers_allocate(stops, stops->sets[i]);

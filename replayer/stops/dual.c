@@ -111,7 +111,7 @@ struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
-		rp_tools_bare_memory(mm, t->real);
+		rp_tools_remove_code_from(mm, t->real);
 		if (!i && stops_mm(mm)->dual)	/* taken before each event */
 			stops_mm(mm)->dual->log_at = 0;
 		if (stops_mm(mm)->dual && stops_mm(mm)->dual->view.bitmap)
@@ -440,7 +440,7 @@ void dual_forget(struct rp_task *t, uint64_t at, uint64_t len)
 		    at + len <= s->solid_start)
 			continue;
 		if (s->kind == STUB_JUMP)
-			rp_tools_bare_memory(t->mm, t->real);
+			rp_tools_remove_code_from(t->mm, t->real);
 		s->kind = STUB_GONE;
 	}
 }

@@ -214,9 +214,9 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual
 }
 
 /* What displace.c looks at; all: there is no more to know of the rest. */
-struct bare { uint64_t at[TOGETHER]; unsigned n; bool all; };
+struct cleared { uint64_t at[TOGETHER]; unsigned n; bool all; };
 
-static bool is_bare(const struct bare *b, uint64_t addr)
+static bool is_cleared(const struct cleared *b, uint64_t addr)
 {
 	enum { AROUND_IT = 4 * PAGE_BYTES };
 
@@ -232,7 +232,7 @@ static bool is_bare(const struct bare *b, uint64_t addr)
  * is now in a stub would not be seen, and its target might be inside the new site; the rest of a
  * replaced instruction would be taken for others.
  */
-static void make_bare(struct rp_task *t, const struct bare *b, bool back)
+static void clear_sites(struct rp_task *t, const struct cleared *b, bool back)
 {
 	const struct dual *a = stops_mm(t->mm)->dual;
 	const uint8_t trap = 0xcc;
@@ -240,11 +240,11 @@ static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 	for (unsigned i = 0; i < stops_mm(t->mm)->int3_n; i++)
 		err_free(tracee_write(t->real, stops_mm(t->mm)->int3[i].at,
 				      back ? &trap : &stops_mm(t->mm)->int3[i].byte, 1));
-	inprocess_bare(t->mm, t->real, back);
+	inprocess_remove(t->mm, t->real, back);
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
 
-		if (is_bare(b, s->site.addr))
+		if (is_cleared(b, s->site.addr))
 			err_free(dual_patch(t->real, s, back));
 	}
 }
@@ -424,7 +424,7 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 	return NULL;
 }
 
-static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER],
+static void clear_near(struct rp_task *t, struct cleared *b, unsigned of[TOGETHER],
 		      const struct stub *s)
 {
 	of[b->n] = (unsigned)(s - stops_mm(t->mm)->dual->stub);
@@ -494,7 +494,7 @@ static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
-	struct bare bare = { .n = 0 };
+	struct cleared cleared = { .n = 0 };
 	bool fixed = in_place(r, t, s);
 	struct err *err = NULL;
 	struct stub *new[TOGETHER] = { NULL };
@@ -511,13 +511,13 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 	 * several at once: to see the code as it is costs as much for one as for all; s, and no
 	 * more than are seen so
 	 */
-	bare_near(t, &bare, of, s);
-	for (unsigned i = 0; i < a->stubs_n && bare.n < TOGETHER; i++) {
+	clear_near(t, &cleared, of, s);
+	for (unsigned i = 0; i < a->stubs_n && cleared.n < TOGETHER; i++) {
 		if (a->stub[i].wants && &a->stub[i] != s)
-			bare_near(t, &bare, of, &a->stub[i]);
+			clear_near(t, &cleared, of, &a->stub[i]);
 	}
-	make_bare(t, &bare, false);
-	for (unsigned i = 0; i < bare.n && !err; i++) {
+	clear_sites(t, &cleared, false);
+	for (unsigned i = 0; i < cleared.n && !err; i++) {
 		struct stub *one = &a->stub[of[i]];
 
 		if (!one->tried && one->kind == STUB_ALONE)
@@ -525,8 +525,8 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 		one->wants = false;
 		a->wanting--;
 	}
-	make_bare(t, &bare, true);		/* with the new ones */
-	for (unsigned i = 0; i < bare.n && !err; i++) {
+	clear_sites(t, &cleared, true);		/* with the new ones */
+	for (unsigned i = 0; i < cleared.n && !err; i++) {
 		if (new[i])
 			dual_loads(r, t, new[i], a->stub[of[i]].insn[0].addr);
 	}

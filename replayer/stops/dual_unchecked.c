@@ -187,7 +187,7 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 	}
 	if (!there)
 		return NULL;
-	rp_tools_bare_memory(t->mm, t->real);
+	rp_tools_remove_code_from(t->mm, t->real);
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
 		TRY(cage_call_now(t->real, &ret, SYS_munmap,
 				  window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0,

@@ -73,7 +73,7 @@ void dual_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len
 }
 
 /* The bytes of the program around rip, or (back) the jump again. */
-void dual_bare(struct rp_task *t, uint64_t rip, bool back)
+void dual_remove(struct rp_task *t, uint64_t rip, bool back)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
 

@@ -163,7 +163,7 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
 			continue;
-		rp_tools_bare_memory(mm, t->real);
+		rp_tools_remove_code_from(mm, t->real);
 		if (stops_mm(mm)->inprocess_n)
 			carry(t);
 		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
@@ -499,9 +499,9 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct st
 		return NULL;
 	/* the code as it is, not int3s of ours, is what stubs are made of */
 	if (stops_mm(mm)->int3_n)
-		rp_tools_bare_memory(mm, t->real);
+		rp_tools_remove_code_from(mm, t->real);
 	if (stops_mm(mm)->inprocess_gen != generation(run) || !same_counters(run, mm)) {
-		rp_tools_bare_memory(mm, t->real);
+		rp_tools_remove_code_from(mm, t->real);
 		inprocess_of_set(run, mm, s);
 		stops_mm(mm)->inprocess_gen = generation(run);
 	}
@@ -525,7 +525,7 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct st
 			continue;
 		rp_code_end();
 		if (dual_jumps(mm))
-			rp_tools_bare_memory(mm, t->real);
+			rp_tools_remove_code_from(mm, t->real);
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));
@@ -624,7 +624,7 @@ void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_
 	}
 }
 
-void inprocess_bare(struct rp_mm *mm, pid_t real, bool back)
+void inprocess_remove(struct rp_mm *mm, pid_t real, bool back)
 {
 	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
 		if (stops_mm(mm)->inprocess[i].in)

@@ -122,7 +122,7 @@ bool inprocess_fault(struct rp_task *t)
 }
 
 /* A store to a protected page: it is made now, since the stub has counted already. */
-static bool guarded(struct replay *r, struct rp_task *t)
+static bool page_watched(struct replay *r, struct rp_task *t)
 {
 	siginfo_t info;
 
@@ -149,11 +149,11 @@ struct err *inprocess_step_out(struct replay *r, struct rp_task *t, bool *hit)
 			*hit = true;
 			return NULL;
 		}
-		dual_bare(t, from, false);
+		dual_remove(t, from, false);
 		TRY(rp_raw_step(t, &status));
-		dual_bare(t, from, true);
+		dual_remove(t, from, true);
 		rp_hide_trace_flag(t, from);
-		if (WSTOPSIG(status) == SIGSEGV && guarded(r, t))
+		if (WSTOPSIG(status) == SIGSEGV && page_watched(r, t))
 			return NULL;
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE ||
 		    WSTOPSIG(status) == SIGBUS) {

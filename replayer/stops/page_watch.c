@@ -22,7 +22,7 @@
 #include "x86/decode.h"
 #include "x86/instr.h"
 
-enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
+enum { STRING_MAX = 4096, ITERATIONS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 
 struct page_watch {
 	uint64_t page;
@@ -271,17 +271,18 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 }
 
 /* How many turns of it, from here, store to nothing that is watched? */
-static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, unsigned size)
+static uint64_t iterations_unwatched(const struct rp_set *s, const struct rp_task *t, unsigned size)
 {
 	uint64_t iterations = t->regs.rcx;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
-		uint64_t free_turns = b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
+		uint64_t free_iterations =
+			b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
 
 		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi &&
-		    free_turns < iterations)
-			iterations = free_turns;
+		    free_iterations < iterations)
+			iterations = free_iterations;
 	}
 	return iterations;
 }
@@ -290,15 +291,15 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
  * At once, if at all; place: where the program has the instruction, and the run might end between
  * two turns of it.
  */
-static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t,
-			      uint64_t place, unsigned size)
+static uint64_t iterations_at_once(const struct replay *r, const struct rp_set *s,
+				   struct rp_task *t, uint64_t place, unsigned size)
 {
 	bool ends = stops_of(r)->run.step ||
 		    (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
 	uint64_t iterations =
-		!ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+		!ends && goes_on(s, t, t->regs.rip, size) ? iterations_unwatched(s, t, size) : 0;
 
-	return iterations >= TURNS_MIN && rp_string_runs(t) ? iterations : 0;
+	return iterations >= ITERATIONS_MIN && rp_string_runs(t) ? iterations : 0;
 }
 
 /*
@@ -306,12 +307,12 @@ static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, st
  * none.  *off: how far that is.  Not where it would read what it has just stored: the processor
  * goes by addresses, and does not see that they are the same.
  */
-static uint64_t turns_there(const struct rp_task *t, uint64_t iterations, unsigned size,
+static uint64_t iterations_there(const struct rp_task *t, uint64_t iterations, unsigned size,
 			    uint64_t *off)
 {
 	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
 
-	if (!iterations || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES ||
+	if (!iterations || room < ITERATIONS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES ||
 	    !dual_other(t->mm, t->regs.rdi, off))
 		return 0;
 	return iterations < room ? iterations : room;
@@ -344,14 +345,14 @@ static void note_store(struct stops *stops, const struct rp_task *t, bool string
 }
 
 /* Breakpoints, where that may store. */
-static void bare_code(struct rp_task *t)
+static void remove_code(struct rp_task *t)
 {
 	bool code = false;
 
 	for (unsigned i = 0; i < stops_mm(t->mm)->page_watch_n; i++)
 		code |= stops_mm(t->mm)->page_watch[i].code;
 	if (code)
-		rp_tools_bare_memory(t->mm, t->real);
+		rp_tools_remove_code_from(t->mm, t->real);
 }
 
 /* Is there one that has to fault for each access? */
@@ -369,7 +370,7 @@ static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t p
 {
 	if (looks_at_loads(stops_of(r)->sets[stops_of(r)->run.set]))
 		return NULL;
-	bare_code(t);
+	remove_code(t);
 	return rp_string_finish(r, t, place);
 }
 
@@ -435,7 +436,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	stops->page_watch_hit = addr;
 	inprocess_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
-	dual_bare(t, from, false);
+	dual_remove(t, from, false);
 	if (from == place)
 		rp_task_into_stub(t);
 	stops->page_watch_size = access_size(t->real, t->regs.rip);
@@ -444,9 +445,9 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		string = 0;
 	err = rp_regs_flush(t);
 	if (!err && code)
-		rp_tools_bare_memory(mm, t->real);
-	iterations = turns_at_once(r, s, t, place, string);
-	there = turns_there(t, iterations, string, &off);
+		rp_tools_remove_code_from(mm, t->real);
+	iterations = iterations_at_once(r, s, t, place, string);
+	there = iterations_there(t, iterations, string, &off);
 	if (!err && !there)
 		err = lift(mm, t->real, false);
 	if (!err && there)
@@ -478,7 +479,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err && !there)
 		err = lift(mm, t->real, true);
-	dual_bare(t, from, true);
+	dual_remove(t, from, true);
 	t->stub = 0;
 	rp_task_normal(t);	/* it may have been one that a system call's stub has in it */
 	if (!err)

@@ -301,7 +301,7 @@ bool inprocess_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
 void inprocess_out(struct rp_mm *mm, pid_t real);
 void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes where jumps are, or (back) the jumps again. */
-void inprocess_bare(struct rp_mm *mm, pid_t real, bool back);
+void inprocess_remove(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
 void inprocess_enter(struct rp_task *t, bool counted, bool seen);
 /* Which thread it is that runs: for conditions. */
@@ -416,7 +416,7 @@ uint64_t dual_scratch(const struct rp_mm *mm);
 /* Code that was read: without our jumps. */
 void dual_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes around rip, or (back) what was there instead. */
-void dual_bare(struct rp_task *t, uint64_t rip, bool back);
+void dual_remove(struct rp_task *t, uint64_t rip, bool back);
 /* To the program's memory, while pages are protected. */
 struct err *page_watch_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
 

@@ -66,7 +66,7 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, 
  * Turns until it ends, or is where the event may be that comes next; place: where the program has
  * it.
  */
-static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place,
+static uint64_t iterations_left(const struct replay *r, const struct rp_task *t, uint64_t place,
 			   unsigned size, bool fixed)
 {
 	const struct regs *to = &r->ev.regs;
@@ -90,7 +90,7 @@ struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place
 	len = rp_string_at(t, &size, &fixed);
 	if (!len)
 		return NULL;
-	end = t->regs.rcx - turns_left(r, t, place, size, fixed);
+	end = t->regs.rcx - iterations_left(r, t, place, size, fixed);
 	runs = rp_string_runs(t);
 	/* a fault of the program's own comes again */
 	while (!err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && t->regs.rcx > end) {

@@ -96,7 +96,7 @@ static bool on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t *
 	return true;
 }
 
-static void forgive(struct replay *r)
+static void forget_stop(struct replay *r)
 {
 	if (stops_of(r))
 		stops_of(r)->trapped = false;
@@ -110,7 +110,7 @@ static void clear(struct replay *r, struct rp_task *t)
 		rp_debug_clear(r, t);
 }
 
-static void bare(struct replay *r)
+static void remove_code(struct replay *r)
 {
 	if (stops_of(r))
 		rp_int3_out(r);
@@ -260,10 +260,10 @@ static const struct run_ops stops_ops = {
 	.on_interrupt = on_interrupt,
 	.on_signal = on_signal,
 	.on_unexpected = on_unexpected,
-	.forgive = forgive,
+	.forget_stop = forget_stop,
 	.clear = clear,
-	.bare = bare,
-	.bare_memory = rp_int3_out_mm,
+	.remove_code = remove_code,
+	.remove_code_from = rp_int3_out_mm,
 	.in_the_way = in_the_way,
 	.inside = inside,
 	.hide = hide,

@@ -140,6 +140,6 @@ void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_e
 
 	for (unsigned i = 0; i < s->n && stops_mm(t->mm)->int3_gen; i++) {
 		if (rp_is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)
-			rp_tools_bare_memory(t->mm, t->real);
+			rp_tools_remove_code_from(t->mm, t->real);
 	}
 }

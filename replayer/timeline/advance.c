@@ -203,11 +203,11 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 			TRY(rp_stops_effect(t, &r->ev.effects[i]));
 	}
 	values_read(r, stops->sets[stops->run.set], before);
-	if (stops->marks)
+	if (stops->bitmap)
 		timeline->observer->event(r, false);
 	store_log_take(r, t);
 	TRY(rp_apply(r));
-	if (stops->marks)
+	if (stops->bitmap)
 		timeline->observer->event(r, true);
 	values_read(r, stops->sets[stops->run.set], after);
 	timeline->last_task = serial;

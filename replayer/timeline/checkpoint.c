@@ -231,7 +231,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	struct err *err;
 	uint64_t now = now_ns();
 
-	if (r->pending || r->guarded || timeline->nameless || stepped_into_string(r))
+	if (r->pending || r->page_protected || timeline->nameless || stepped_into_string(r))
 		return NULL;
 	for (c = timeline->newest; c; c = c->older) {
 		if (position_leads(&c->pos, &timeline->pos) &&

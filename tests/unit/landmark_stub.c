@@ -19,7 +19,7 @@
 enum { RCX = 11, RSI = 13, RDI = 14, PAGE = 4096 };
 
 static struct stub stub;
-static volatile unsigned hits, trips;
+static volatile unsigned hits, retests;
 static volatile uint64_t word;
 
 static void on_trap(int sig, siginfo_t *info, void *uc)
@@ -30,8 +30,8 @@ static void on_trap(int sig, siginfo_t *info, void *uc)
 	(void)info;
 	if ((uint64_t)*rip == stub.trap)
 		hits++;
-	else if ((uint64_t)*rip == stub.trip)
-		trips++;
+	else if ((uint64_t)*rip == stub.retest)
+		retests++;
 	else
 		_exit(9);
 	*rip = (greg_t)stub.moved;
@@ -123,7 +123,7 @@ static void test_all_must_agree(void **state)
 	begin(f);
 	set(f, INT64_MAX);
 	check(f);
-	assert_int_equal(trips, 0);
+	assert_int_equal(retests, 0);
 }
 
 /* One register or word is looked at first: the same answers. */
@@ -143,18 +143,18 @@ static void test_quick(void **state)
 	check(f);
 }
 
-/* After so many tests that failed it trips, so that another test can be made. */
-static void test_trips(void **state)
+/* After so many tests that failed it retests, so that another test can be made. */
+static void test_retests(void **state)
 {
 	uint8_t *f = function();
 
 	(void)state;
 	begin(f);
 	set(f, 10);
-	trips = 0;
-	for (unsigned i = 0; i < 50 && !trips; i++)
+	retests = 0;
+	for (unsigned i = 0; i < 50 && !retests; i++)
 		assert_int_equal(call(f, 1, 5, 77), 0);
-	assert_int_equal(trips, 1);
+	assert_int_equal(retests, 1);
 }
 
 /* Too far for a jump: it says so. */
@@ -173,7 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_must_agree),
 		cmocka_unit_test(test_quick),
-		cmocka_unit_test(test_trips),
+		cmocka_unit_test(test_retests),
 		cmocka_unit_test(test_too_far),
 	};
 	struct sigaction sa = { .sa_flags = SA_SIGINFO };

@@ -1,5 +1,5 @@
 /*
- * stow.c - memfds that no process maps.
+ * unmapped.c - memfds that no process maps.
  *
  * A program may map, write and unmap thousands of shared objects one after the other, and each copy
  * of all processes (copy.c) would have a descriptor for each of them.  What no process maps needs
@@ -24,20 +24,20 @@ struct piece {
 	unsigned char bytes[];
 };
 
-struct rp_stowed {
+struct rp_saved {
 	unsigned users;
 	off_t size;
 	struct piece *pieces;
 };
 
-struct rp_stowed *rp_stowed_use(struct rp_stowed *s)
+struct rp_saved *rp_saved_use(struct rp_saved *s)
 {
 	if (s)
 		s->users++;
 	return s;
 }
 
-void rp_stowed_put(struct rp_stowed *s)
+void rp_saved_put(struct rp_saved *s)
 {
 	if (!s || --s->users)
 		return;
@@ -50,7 +50,7 @@ void rp_stowed_put(struct rp_stowed *s)
 	free(s);
 }
 
-static struct err *read_piece(struct rp_stowed *s, int fd, off_t at, size_t len)
+static struct err *read_piece(struct rp_saved *s, int fd, off_t at, size_t len)
 {
 	struct piece *p = malloc(sizeof(*p) + len);
 
@@ -68,7 +68,7 @@ static struct err *read_piece(struct rp_stowed *s, int fd, off_t at, size_t len)
 	return NULL;
 }
 
-static struct err *read_pieces(struct rp_stowed *s, int fd)
+static struct err *read_pieces(struct rp_saved *s, int fd)
 {
 	struct stat st;
 	off_t at = 0, end;
@@ -89,9 +89,9 @@ static struct err *read_pieces(struct rp_stowed *s, int fd)
 	return NULL;
 }
 
-static struct err *stow(struct rp_object *o)
+static struct err *save(struct rp_object *o)
 {
-	struct rp_stowed *s = calloc(1, sizeof(*s));
+	struct rp_saved *s = calloc(1, sizeof(*s));
 	struct err *err;
 
 	if (!s)
@@ -99,24 +99,24 @@ static struct err *stow(struct rp_object *o)
 	s->users = 1;
 	err = read_pieces(s, o->fd);
 	if (err) {
-		rp_stowed_put(s);
+		rp_saved_put(s);
 		return err;
 	}
 	close(o->fd);
 	o->fd = -1;
-	o->stowed = s;
+	o->saved = s;
 	return NULL;
 }
 
-struct err *rp_object_unstow(struct rp_object *o)
+struct err *rp_object_load(struct rp_object *o)
 {
 	int fd = memfd_create("hindsight", MFD_CLOEXEC);
 	bool good;
 
 	if (fd < 0)
 		return err_os(errno, "cannot make shared memory");
-	good = ftruncate(fd, o->stowed->size) == 0;
-	for (const struct piece *p = o->stowed->pieces; p && good; p = p->next) {
+	good = ftruncate(fd, o->saved->size) == 0;
+	for (const struct piece *p = o->saved->pieces; p && good; p = p->next) {
 		for (size_t done = 0; done < p->len && good;) {
 			ssize_t n = pwrite(fd, p->bytes + done, p->len - done, p->at + (off_t)done);
 
@@ -128,8 +128,8 @@ struct err *rp_object_unstow(struct rp_object *o)
 		close(fd);
 		return err_os(errno, "cannot fill shared memory");
 	}
-	rp_stowed_put(o->stowed);
-	o->stowed = NULL;
+	rp_saved_put(o->saved);
+	o->saved = NULL;
 	o->fd = fd;
 	return NULL;
 }
@@ -163,7 +163,7 @@ static bool has_memfd(const struct rp_object *o)
 	return o->defined && o->fd >= 0 && o->kind != TRACE_OBJECT_FILE;
 }
 
-static struct err *stow_unmapped(struct rp_object *o, const uint64_t *inodes, size_t n)
+static struct err *save_unmapped(struct rp_object *o, const uint64_t *inodes, size_t n)
 {
 	struct stat st;
 	uint64_t inode;
@@ -173,14 +173,14 @@ static struct err *stow_unmapped(struct rp_object *o, const uint64_t *inodes, si
 	inode = st.st_ino;
 	if (n && bsearch(&inode, inodes, n, sizeof(inode), by_inode))
 		return NULL;
-	if (!o->nameless)
-		return stow(o);
+	if (!o->anonymous)
+		return save(o);
 	close(o->fd);
 	o->fd = -1;
 	return NULL;
 }
 
-struct err *rp_objects_stow(struct replay *r)
+struct err *rp_objects_save_unmapped(struct replay *r)
 {
 	uint64_t *inodes = NULL;
 	struct err *err = NULL;
@@ -198,7 +198,7 @@ struct err *rp_objects_stow(struct replay *r)
 		qsort(inodes, n, sizeof(*inodes), by_inode);
 	for (uint32_t i = 0; i < r->objects_n && !err; i++) {
 		if (has_memfd(&r->objects[i]))
-			err = stow_unmapped(&r->objects[i], inodes, n);
+			err = save_unmapped(&r->objects[i], inodes, n);
 	}
 	free(inodes);
 	return err;

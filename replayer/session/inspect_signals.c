@@ -1,5 +1,5 @@
 /*
- * look.c - more of what debuggers ask: signals, vector state.
+ * inspect_signals.c - more of what debuggers ask: signals, vector state.
  */
 #include <signal.h>
 #include <string.h>
