@@ -80,7 +80,7 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	do {
 		TRY(rp_advance(r, &a, &result));
 	} while (result.kind == ADVANCE_MOVED && !at_target(r, to, &result));
-	timeline_of(r)->nameless = true;
+	timeline_of(r)->pos_stale = true;
 	/* the target is at a place: its own arrival is not before it */
 	if (result.at_site >= 0)
 		sites.count[result.at_site]--;

@@ -113,7 +113,7 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 	if (err == &rp_stopped) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		r->pending = false;
-		timeline->nameless = true;
+		timeline->pos_stale = true;
 		timeline->current = current;
 		err = rp_goto(r, &start, INTERRUPT_WAITS);
 	}

@@ -106,7 +106,7 @@ struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to,
 	if (from == to)
 		return NULL;
 	/* an event that is only reached has no name any more; all else is as it was */
-	timeline_of(r)->nameless |= r->pending;
+	timeline_of(r)->pos_stale |= r->pending;
 	/* the reader's memory is about to change, as in stepback.c */
 	r->ev_read = r->pending = false;
 	TRY(trace_reader_seek(r->reader, from + 1));

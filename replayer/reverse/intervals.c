@@ -42,7 +42,7 @@ static const struct rp_task *tasks_at_end(struct replay *r, const struct interva
 	const struct rp_checkpoint *c;
 
 	if (!in->next)
-		return timeline_of(r)->nameless ? NULL : r->tasks;
+		return timeline_of(r)->pos_stale ? NULL : r->tasks;
 	c = rp_checkpoint_before(r, &in->end, false);
 	return c && position_same(&c->pos, &in->end) ? c->copy->tasks : NULL;
 }
@@ -325,7 +325,7 @@ static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 	if (err && err->code == ERR_DIVERGED) {		/* nobody has asked for that */
 		err_free(err);
 		err = NULL;
-		timeline_of(r)->nameless = true;
+		timeline_of(r)->pos_stale = true;
 	}
 	return err ? err : hear_lanes(r, in, true);
 }

@@ -145,7 +145,7 @@ struct err *interval_clean(struct replay *r, const struct rp_checkpoint *c,
 
 /*
  * Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise,
- * anywhere (timeline.nameless).
+ * anywhere (timeline.pos_stale).
  */
 struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to,
 			  bool (*such)(const struct trace_event *ev), bool *any) __must_check;

@@ -13,11 +13,11 @@
 
 /*
  * DENSE_STOPS: so many that had to be looked at one by one are too many to go on like that; or so
- * long, since stores that change nothing may have to be looked at, too.  HOT_STEPS: so far a loop
- * is followed to find instructions that can be counted.  HOT_DEPTH: so many loops one after the
- * other, or one inside the other, are looked for.
+ * long, since stores that change nothing may have to be looked at, too.  DENSE_LOOP_STEPS: so far a
+ * loop is followed to find instructions that can be counted.  DENSE_DEPTH: so many loops one after
+ * the other, or one inside the other, are looked for.
  */
-enum { DENSE_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
+enum { DENSE_STOPS = 256, DENSE_LEAST = 3, DENSE_LOOP_STEPS = 200, DENSE_DEPTH = 16 };
 
 #define DENSE_NS 250000000
 
@@ -83,7 +83,7 @@ static void scan_stopped(struct scan *s)
 {
 	s->stops++;
 	s->dense |= (s->stops >= DENSE_STOPS ||
-		   (s->stops >= HOT_LEAST && now_ns() - s->began_ns > DENSE_NS)) &&
+		   (s->stops >= DENSE_LEAST && now_ns() - s->began_ns > DENSE_NS)) &&
 		  !s->all;
 }
 
@@ -277,9 +277,9 @@ static struct err *pos_step_advance(struct replay *r, const struct scan *s, stru
 		err = rp_advance(r, &a, result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 	}
-	timeline->nameless = true;
+	timeline->pos_stale = true;
 	if (!err && result->kind == ADVANCE_MOVED)
-		timeline->nameless = false;	/* not a name, but counted up to here */
+		timeline->pos_stale = false;	/* not a name, but counted up to here */
 	return err;
 }
 
@@ -297,7 +297,7 @@ static struct err *scan_string(struct replay *r, const struct scan *s, const str
 	position_copy(&timeline->pos, end);
 	timeline->pos.steps_n = i + 1;
 	timeline->pos.steps[i].n = *have;
-	timeline->nameless = false;
+	timeline->pos_stale = false;
 	TRY(rp_skip_string(r, wanted(r, s), end->steps[i].n - *have, s->on_interrupt, &n, behind));
 	*have += n;
 	return NULL;
@@ -350,7 +350,7 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 			l.stops = 0;
 		}
 	}
-	timeline->nameless = true;	/* names of unions are of no use */
+	timeline->pos_stale = true;	/* names of unions are of no use */
 	position_copy(&timeline->pos, &l.base);
 	free(from.steps);
 	free(l.base.steps);
@@ -399,7 +399,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct positi
  * count_ret: as counting sites, for names, since pos_step_advance() counts such beside the
  * debugger's.  The former must be no such, or it would be taken for one.
  */
-static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_ret)
+static struct err *dense_set(struct replay *r, unsigned *set_ret, unsigned *count_ret)
 {
 	struct replay_break b;
 	struct counting_sites p = { .n = 0 };
@@ -407,10 +407,10 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	struct rp_task *t;
 
 	*set_ret = 0;
-	timeline_of(r)->nameless = true;
+	timeline_of(r)->pos_stale = true;
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	for (unsigned i = 0; t && t->real && i < HOT_STEPS && !p.n; i++) {
+	for (unsigned i = 0; t && t->real && i < DENSE_LOOP_STEPS && !p.n; i++) {
 		counting_site_here(r, t, &p, timeline_of(r)->user);
 		TRY(rp_advance(
 			r, &(struct advance){ .step = true, .on_interrupt = INTERRUPT_GIVES_UP },
@@ -591,7 +591,7 @@ static struct err *scan_part(struct replay *r, struct scan *s, const struct posi
 			     struct position *end)
 {
 	struct scan part = { .on_interrupt = s->on_interrupt,
-			     .all = s->depth >= HOT_DEPTH,
+			     .all = s->depth >= DENSE_DEPTH,
 			     .depth = s->depth + 1,
 			     .inclusive = s->inclusive,
 			     .nearest = true };
@@ -730,7 +730,7 @@ static struct err *dense(struct replay *r, struct scan *s, const struct position
 	s->f.found = s->dense = false;
 	s->all = true;
 	s->stops = 0;
-	TRY(hot_set(r, &set, &count));
+	TRY(dense_set(r, &set, &count));
 	log_debug("too many stops at event %" PRIu64 ": %s", r->where,
 		  set ? "executions of an instruction beside them are counted"
 		      : "nothing beside them can be counted");
@@ -746,7 +746,7 @@ static struct err *dense(struct replay *r, struct scan *s, const struct position
 
 		for (uint64_t back = 1; back < n && !err && is_sought(s); back *= 8)
 			err = scan_from(r, s, &last.f.pos, back, end);
-		s->all = s->depth >= HOT_DEPTH;		/* what is left is shorter */
+		s->all = s->depth >= DENSE_DEPTH;		/* what is left is shorter */
 	}
 	if (!err && !s->f.found)
 		err = rp_goto_by_name(r, from, s->on_interrupt);

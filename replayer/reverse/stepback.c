@@ -388,7 +388,7 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n,
 {
 	/* a place in the middle of an event is found again from a checkpoint */
 	r->pending = false;
-	timeline_of(r)->nameless = true;
+	timeline_of(r)->pos_stale = true;
 	return last_event(r, serial, n, false, ret);
 }
 

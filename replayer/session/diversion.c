@@ -84,7 +84,7 @@ struct err *diversion_end(struct replay *r)
 	if (t)
 		debugger_memory_keep(r, t);
 	stops->diverted = false;
-	timeline->nameless = true;
+	timeline->pos_stale = true;
 	r->pending = false;
 	return rp_goto(r, &session->diversion_pos, INTERRUPT_WAITS);
 }

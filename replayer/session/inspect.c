@@ -533,12 +533,12 @@ static struct err *forward_advance(struct replay *r, bool step, unsigned exits,
 		return err;
 	*done = is_stop(r, result, &before, ret);
 	if (!*done && !r->pending && rp_user_interrupt(INTERRUPT_ENDS)) {
-		if (timeline_of(r)->nameless)
+		if (timeline_of(r)->pos_stale)
 			TRY(rp_goto(r, &timeline_of(r)->pos, INTERRUPT_WAITS));
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		*done = true;
 	}
-	if (*done || timeline_of(r)->nameless)
+	if (*done || timeline_of(r)->pos_stale)
 		return NULL;
 	return result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !step)
 		       ? rp_checkpoint_maybe(r, INTERRUPT_ENDS)
@@ -625,7 +625,7 @@ static void note_back_step(struct replay *r, uint32_t serial, const struct posit
 
 	b->more++;
 	b->set = b->set && b->serial == serial;
-	if (again || timeline_of(r)->nameless)
+	if (again || timeline_of(r)->pos_stale)
 		return;
 	position_copy(&b->from, from);
 	b->in_call = in_call;
@@ -756,7 +756,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	TRY(diversion_end(r));
 	reverse->back_step.set = false;
 	rp_catch_leave(r);
-	if (!position_leads(&timeline->pos, &p) || timeline->nameless) {
+	if (!position_leads(&timeline->pos, &p) || timeline->pos_stale) {
 		err = rp_goto(r, &p, INTERRUPT_WAITS);
 	} else {
 		c = on_the_way(r, &p);
@@ -768,7 +768,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
 				err = rp_advance_periodic(r, &(struct advance){ 0 }, &result);
-			if (!err && rp_user_interrupt(INTERRUPT_ENDS) && !timeline->nameless)
+			if (!err && rp_user_interrupt(INTERRUPT_ENDS) && !timeline->pos_stale)
 				ret->kind = REPLAY_STOP_INTERRUPT;
 			if (!err && result.kind == ADVANCE_EVENT && ret->kind == REPLAY_STOP_STEP)
 				err = rp_checkpoint_maybe(r, INTERRUPT_ENDS);

@@ -130,7 +130,7 @@ static struct err *go(struct replay *r, const struct position *pos)
 	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
 		err_free(err);
 		err = err_new(ERR_USAGE, "the recording has no such point");
-		timeline_of(r)->nameless = true;
+		timeline_of(r)->pos_stale = true;
 		back = rp_goto(r, &start, INTERRUPT_WAITS);
 		if (back) {
 			err_free(err);
@@ -188,7 +188,7 @@ out:
 struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
 {
 	struct replay_point *here = replay_point_here(r);
-	bool named = !timeline_of(r)->nameless && !stops_of(r)->diverted;
+	bool named = !timeline_of(r)->pos_stale && !stops_of(r)->diverted;
 	struct err *err = point_go(r, p, ret);
 
 	if (err && err->code == ERR_USAGE && named)
@@ -321,7 +321,7 @@ struct err *replay_point_text(struct replay *r, char **ret)
 
 	position_copy(&p, present(r));
 	*ret = text_of(r, &p);
-	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless &&
+	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->pos_stale &&
 	    beginning(r, &p, &other)) {
 		rp_timer(RP_TIME_USER);
 		err = rp_checkpoint_take(r);		/* the way back may be long */
@@ -330,7 +330,7 @@ struct err *replay_point_text(struct replay *r, char **ret)
 		if (err_catch(&err, ERR_DIVERGED))
 			other.steps_n = 0;
 		if (!err) {
-			timeline->nameless |= !other.steps_n;
+			timeline->pos_stale |= !other.steps_n;
 			err = rp_goto(r, &p, INTERRUPT_WAITS);
 		}
 		rp_timer_off();

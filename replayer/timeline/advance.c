@@ -431,7 +431,7 @@ static struct err *advance_run(struct replay *r, struct rp_task *t, const struct
 	const struct rp_set *s = stops->sets[ret->set];
 	uint64_t limit = a->limit ? a->limit : RP_NO_LIMIT;
 	struct rp_late late = timeline->late;
-	bool again = true, skip = !timeline->nameless || timeline->still,
+	bool again = true, skip = !timeline->pos_stale || timeline->still,
 	     unvisited = stops->unvisited;
 	struct err *err = NULL;
 
@@ -555,7 +555,7 @@ void rp_advance_track(struct replay *r, const struct advance_result *result)
 		p->where = r->where;
 		p->pending = result->kind == ADVANCE_PENDING;
 		p->steps_n = 0;
-		timeline->nameless = false;
+		timeline->pos_stale = false;
 		break;
 	case ADVANCE_MOVED:
 		if (result->stepped) {
@@ -573,7 +573,7 @@ void rp_advance_track(struct replay *r, const struct advance_result *result)
 		position_add(p, result->set, rp_advance_count(r, result, result->set));
 		break;
 	case ADVANCE_INTERRUPTED:
-		timeline->nameless = true;
+		timeline->pos_stale = true;
 		break;
 	case ADVANCE_END:
 		break;

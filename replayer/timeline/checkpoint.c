@@ -231,7 +231,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	struct err *err;
 	uint64_t now = now_ns();
 
-	if (r->pending || r->page_protected || timeline->nameless || stepped_into_string(r))
+	if (r->pending || r->page_protected || timeline->pos_stale || stepped_into_string(r))
 		return NULL;
 	for (c = timeline->newest; c; c = c->older) {
 		if (position_leads(&c->pos, &timeline->pos) &&
@@ -326,7 +326,7 @@ static void arrived(struct replay *r, const struct rp_checkpoint *c)
 	timeline->last_task = c->last_task;
 	position_copy(&timeline->pos, &c->pos);
 	iterations_lost(r);
-	timeline->nameless = stops->unvisited = timeline->still = false;
+	timeline->pos_stale = stops->unvisited = timeline->still = false;
 	timeline->last = (struct advance_result){ 0 };
 	timeline->late = (struct rp_late){ 0 };
 	timeline->last_ns = now_ns();

@@ -180,7 +180,7 @@ static bool renamed(const struct timeline *timeline, struct position *p,
 		    (c && position_leads(&x->old, &c->pos)))
 			continue;
 		/* there already, or on the way */
-		if (!timeline->nameless && position_leads(&x->old, &timeline->pos) &&
+		if (!timeline->pos_stale && position_leads(&x->old, &timeline->pos) &&
 		    position_leads(&timeline->pos, p))
 			continue;
 		rename_start(p, &x->old, &x->now);
@@ -205,7 +205,7 @@ static struct err *go(struct replay *r, const struct position *target, struct wa
 	c = rp_checkpoint_before(r, &p, false);
 	for (unsigned i = 0; i < RENAMES_MAX && renamed(timeline, &p, c); i++)
 		c = rp_checkpoint_before(r, &p, false);
-	if (timeline->nameless || !position_leads(&timeline->pos, &p) ||
+	if (timeline->pos_stale || !position_leads(&timeline->pos, &p) ||
 	    (c && position_leads(&timeline->pos, &c->pos) &&
 	     !position_same(&timeline->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
@@ -216,7 +216,7 @@ static struct err *go(struct replay *r, const struct position *target, struct wa
 	else if (!err && names == timeline->names_made)
 		position_copy(&timeline->pos, &p);
 	/* the way there has got a better name */
-	else if (!err && p.steps_n && !timeline->nameless)
+	else if (!err && p.steps_n && !timeline->pos_stale)
 		note_renamed(timeline, &p);
 	free(p.steps);
 	return err;

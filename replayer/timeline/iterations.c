@@ -62,7 +62,7 @@ static void keep(struct replay *r)
 	struct iterations *u = iterations(r);
 	struct iterations_kept *k;
 
-	if (timeline_of(r)->nameless || kept_at(r, &timeline_of(r)->pos))
+	if (timeline_of(r)->pos_stale || kept_at(r, &timeline_of(r)->pos))
 		return;
 	if (!u->kept)
 		u->kept = alloc_zeroed(KEPT, sizeof(*u->kept), "breakpoints");
@@ -78,7 +78,7 @@ static void recall(struct replay *r)
 {
 	struct iterations *u = iterations(r);
 	const struct iterations_kept *k =
-		timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
+		timeline_of(r)->pos_stale ? NULL : kept_at(r, &timeline_of(r)->pos);
 
 	if (!k)
 		return;

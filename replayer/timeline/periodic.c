@@ -94,7 +94,7 @@ static struct err *again(struct replay *r, struct periodic *c)
 	struct err *err;
 
 	rp_timer(RP_TIME_USER);
-	timeline_of(r)->nameless = true;
+	timeline_of(r)->pos_stale = true;
 	err = c->a->in_strings ? rp_goto_stepping(r, &c->base, c->a->on_interrupt)
 			       : rp_goto(r, &c->base, c->a->on_interrupt);
 	position_copy(&c->base, &timeline_of(r)->pos);
@@ -130,7 +130,7 @@ static struct err *check_name(struct replay *r, enum on_interrupt on_interrupt, 
 		return NULL;
 	checking = true;
 	position_copy(&name, &timeline->pos);
-	timeline->nameless = true;
+	timeline->pos_stale = true;
 	err = rp_goto_by_name(r, &name, on_interrupt);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
@@ -154,7 +154,7 @@ static struct err *named(struct replay *r, struct periodic *c, struct rp_task *t
 	note_hit(c, c->fast - c->in_base);
 	position_copy(&timeline->pos, &c->base);
 	position_add(&timeline->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
-	timeline->nameless = false;
+	timeline->pos_stale = false;
 	timeline->last = (struct advance_result){ 0 };
 	position_copy(&c->base, &timeline->pos);
 	c->in_base = c->fast;
@@ -191,7 +191,7 @@ static void name_end(struct replay *r, struct periodic *c, struct advance_result
 	    (c->both != c->set || c->a->counting)) {
 		position_copy(&timeline->pos, &c->base);
 		position_add(&timeline->pos, c->set, rp_advance_count(r, &since, c->set));
-		timeline->nameless = false;
+		timeline->pos_stale = false;
 	}
 	result->fast = c->fast;
 	result->hit_before = c->hit_before;
@@ -323,7 +323,7 @@ static struct err *run(struct replay *r, struct periodic *c, struct advance_resu
 			name_end(r, c, result);
 			return NULL;
 		}
-		timeline->nameless = true;
+		timeline->pos_stale = true;
 		timeline->last = (struct advance_result){ 0 };
 		if ((!warms_up(c) && !is_short(c) &&
 		     rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns,

@@ -78,7 +78,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
 		*behind = (struct advance_result){ .kind = ADVANCE_END };
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	if (!t || r->pending || timeline->nameless || t->regs.rcx < STRING_MIN || max < STRING_MIN)
+	if (!t || r->pending || timeline->pos_stale || t->regs.rcx < STRING_MIN || max < STRING_MIN)
 		return NULL;
 	/* that may be in the middle of it */
 	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)
@@ -90,11 +90,11 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
 	position_copy(&here, &timeline->pos);
 	/* in the middle of comparing, the flags are those of a real step */
 	err = run_behind(r, t, &a, len, max < t->regs.rcx ? max - !fixed : t->regs.rcx, n, behind);
-	timeline->nameless = true;
+	timeline->pos_stale = true;
 	if (!err && *n) {
 		position_add(&here, 0, *n);
 		position_copy(&timeline->pos, &here);
-		timeline->nameless = false;
+		timeline->pos_stale = false;
 		timeline->last = (struct advance_result){ 0 };
 		err = rp_checkpoint_take(r);
 	} else if (!err) {

@@ -161,7 +161,7 @@ struct timeline {
 	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;
 	/* where the present is */
 	struct position pos;
-	bool nameless;			/* pos is a point before the present one */
+	bool pos_stale;			/* pos is a point before the present one */
 	struct advance_result last;
 	uint64_t last_pc;
 	/*
