@@ -1,4 +1,4 @@
-/* text.c - strings of a recorded program: it may be a stranger's, so nothing is printed raw. */
+/* text.c - strings of a recorded program: it may be untrusted, so nothing is printed raw. */
 #include <stdbool.h>
 
 #include "base/text.h"

@@ -202,7 +202,7 @@ static unsigned count_args(const struct call *c, const struct sys_row *row, bool
 	unsigned flags = c->nr == SYS_open ? 1 : 2;
 
 	if (!known && !row->nargs)
-		return 6;	/* of a stranger: all there may be */
+		return 6;	/* of an untrusted trace: all there may be */
 	/* Without a file to make, the mode is whatever was in the register. */
 	if ((c->nr == SYS_open || c->nr == SYS_openat) && row->nargs == flags + 2 &&
 	    !(c->args[flags] & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))

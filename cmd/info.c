@@ -2,7 +2,7 @@
  * info.c - `hindsight info`: what a trace says about itself; and how all commands write
  * strings, sizes, ends of processes and JSON.
  *
- * Everything in a trace may come from a stranger: nothing is printed raw.
+ * Everything in a trace may come from an untrusted source: nothing is printed raw.
  */
 #include <dirent.h>
 #include <fcntl.h>

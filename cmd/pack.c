@@ -22,10 +22,10 @@
  * All numbers are little-endian.  The header is written last, and the file gets its name when it is
  * whole.  `meta` is the last member, so what a killed unpack left behind is no trace.
  *
- * A pack may come from a stranger.  A member's name is one or two components of harmless letters,
- * the first of two being "files"; files are created with O_EXCL in directories that we made; no
- * length is believed before it was compared with the size of the file, nothing is unpacked beyond
- * the promised length, and the promise must fit the free space of the disk.
+ * A pack may come from an untrusted source.  A member's name is one or two components of harmless
+ *letters, the first of two being "files"; files are created with O_EXCL in directories that we
+ *made; no length is believed before it was compared with the size of the file, nothing is unpacked
+ *beyond the promised length, and the promise must fit the free space of the disk.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -12,7 +12,8 @@
  *
  * HASH is 32 hex digits, XXH3_128 of the content, which is in files/HASH.  `unpack` makes
  * sources.d/src and sources.d/debug of it, trees of links into files/, and gdb and the analyses are
- * told about them.  A pack may come from a stranger: paths are absolute or below, without "." and
+ * told about them.  A pack may come from an untrusted source: paths are absolute or below, without
+ *"." and
  * "..", the tree is made anew, and a link only ever leads to files/ of the same trace.
  */
 #include <errno.h>

@@ -90,7 +90,7 @@ static int proc_open(struct server *s, const char *path)
 
 /*
  * gdb looks for the file that .gnu_debuglink or .gnu_debugaltlink names where the program was, so
- * on the target.  A link of a stranger's trace must not lead out of it.
+ * on the target.  A link of an untrusted trace must not lead out of it.
  */
 static int debug_open(const struct server *s, const char *path)
 {

@@ -9,9 +9,9 @@
  *	guests_unwind() = registers -> native frames (through machine code of traces, too)
  *			-> which of them run guest code -> one merged list, innermost first
  *
- * All that is read may lie (a trace from a stranger, a machine that is half made): every walk is
- * bounded, and what cannot be had has a reason (enum guests_why), never a frame that is made up.
- * Nothing here is thread safe.
+ * All that is read may lie (a trace from an untrusted source, a machine that is half made): every
+ *walk is bounded, and what cannot be had has a reason (enum guests_why), never a frame that is made
+ *up. Nothing here is thread safe.
  *
  * Strings belong to the struct guests and live until guests_destroy(); equal strings of one struct
  * guests are equal pointers.

@@ -254,7 +254,7 @@ static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct r
 	size_t len = call->args[1] < sizeof(mask) ? call->args[1] : sizeof(mask);
 
 	if (!target)
-		return;		/* a stranger: as it is */
+		return;		/* a process outside the recording: as it is */
 	CPU_ZERO(&mask);
 	if (tracee_read_user(t->tid, call->args[2], &mask, len) < len) {
 		force(call, -EFAULT);

@@ -596,7 +596,7 @@ static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct r
 		e = effect_map(rec, m->start, m->end - m->start, (uint64_t)m->prot,
 			       TRACE_MAP_SHARED, MAP_SHARED);
 		e->object = object;
-		if (new && !call->fresh)	/* strangers may have put something there before */
+		if (new && !call->fresh) /* a process outside may have put something there before */
 			rec_effect_pages(rec, t, m);
 		rec_shared_add(t->mm, &(struct rec_shared){ .addr = m->start,
 							    .len = m->end - m->start,

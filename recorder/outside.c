@@ -2,14 +2,14 @@
  * outside.c - memory that the program shares with what is not recorded: devices, kernel rings,
  * processes outside.
  *
- * What such a stranger writes has no event.  So this memory is read again each time before a task
- * goes on in user mode, and what has changed since the last time becomes effects of a NOTE: whoever
- * learns by a system call that there is something new (a message, a wake-up, the end of a sleep)
- * sees in replay what it saw in the recording. Not so who polls the memory without a system call:
- * the line on stderr says it, and so does replay, when it diverges later on.  Calls are not
+ * Bytes that such a process writes have no event.  So this memory is read again each time before a
+ * task goes on in user mode, and what has changed since the last time becomes effects of a NOTE:
+ * whoever learns by a system call that there is something new (a message, a wake-up, the end of a
+ * sleep) sees in replay what it saw in the recording. Not so who polls the memory without a system
+ * call: the line on stderr says it, and so does replay, when it diverges later on.  Calls are not
  * buffered in such a process, for a buffered call has no stop at which to read.
  *
- * A stranger is noticed
+ * A process outside is noticed
  *   - at mmap of anything but a file: the kernel or a device writes there;
  *   - by the number of attachments of a SysV segment, looked at before each such step;
  *   - by looking for the file among the writable mappings of other processes, when it is mapped,
@@ -49,8 +49,8 @@ enum {
 	PERIOD_NS = 1000000000
 };
 
-static struct identity { uint64_t dev, ino; } strangers[FILES_MAX];
-static unsigned strangers_n;
+static struct identity { uint64_t dev, ino; } outside_files[FILES_MAX];
+static unsigned outside_files_n;
 
 /* ---- areas of an address space --------------------------------------------------------------- */
 
@@ -175,8 +175,8 @@ void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 
 bool rec_outside_knows(uint64_t dev, uint64_t ino)
 {
-	for (unsigned i = 0; i < strangers_n; i++) {
-		if (strangers[i].dev == dev && strangers[i].ino == ino)
+	for (unsigned i = 0; i < outside_files_n; i++) {
+		if (outside_files[i].dev == dev && outside_files[i].ino == ino)
 			return true;
 	}
 	return false;
@@ -193,7 +193,7 @@ static bool seen_mm(struct recorder *rec, const struct rec_task *upto)
 
 /*
  * Files that recorded processes have mapped shared, without those that are known to be shared with
- * strangers.
+ * processes outside.
  */
 static unsigned candidates(struct recorder *rec, struct identity *list)
 {
@@ -319,8 +319,8 @@ static void share_file(struct recorder *rec, struct rec_task *t, const struct id
 
 	if (pid)
 		process_name(pid, whom, sizeof(whom));
-	if (strangers_n < FILES_MAX)
-		strangers[strangers_n++] = *id;
+	if (outside_files_n < FILES_MAX)
+		outside_files[outside_files_n++] = *id;
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		for (struct rec_shared *s = seen_mm(rec, o) ? NULL : o->mm->shared; s;
 		     s = s->next) {
@@ -380,7 +380,7 @@ void rec_outside_unmapped(uint64_t dev, uint64_t ino)
 	}
 }
 
-/* The files that strangers were looked for the last time, and when that was. */
+/* The files for which processes outside were looked for the last time, and when that was. */
 static struct {
 	struct identity list[CANDIDATES];
 	unsigned n;
@@ -427,7 +427,7 @@ static unsigned strange_processes(struct recorder *rec, int *list, unsigned room
 }
 
 /* As many as there is time for; the next time it goes on where it was. */
-static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_t now)
+static void find_outside_processes(struct recorder *rec, struct rec_task *t, uint64_t now)
 {
 	enum { PROCESSES = 8192 };
 	static int pid[PROCESSES];
@@ -509,7 +509,7 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 		return;
 	}
 	rec->outside_upto = 0;
-	look_for_strangers(rec, t, now);
+	find_outside_processes(rec, t, now);
 }
 
 /* ---- SysV segments --------------------------------------------------------------------------- */
@@ -608,7 +608,7 @@ void rec_outside_look(struct recorder *rec, struct rec_task *t)
 	look_at_times(rec, t);
 	now = rec->outside_next_ns ? now_ns() : 0;
 	if (rec->outside_next_ns && now > rec->outside_next_ns)
-		look_for_strangers(rec, t, now);
+		find_outside_processes(rec, t, now);
 	for (struct rec_outside *o = t->mm->outside; o; o = o->next) {
 		if (o->sum)
 			area_look(rec, t, o);

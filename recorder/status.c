@@ -19,8 +19,8 @@
 enum { TEXT_MAX = 8192 };
 
 /*
- * The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a stranger, or no
- * such file.
+ * The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a process outside the
+ * recording, or no such file.
  */
 static struct rec_task *subject(struct recorder *rec, struct rec_task *t, int fd)
 {

@@ -393,7 +393,7 @@ enum replay_outline {
 	/* everywhere; the replay fails where it comes to a point inside computing code */
 	REPLAY_OUTLINE_ALL,
 	/*
-	 * in a copy of the process that runs each stretch between two events a second time and is
+	 * in a copy of the process that runs each part between two events a second time and is
 	 * thrown away; all hits are from there.  Fails where memory is shared and cannot be copied.
 	 */
 	REPLAY_OUTLINE_ASIDE,

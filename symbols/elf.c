@@ -1,7 +1,7 @@
 /*
  * elf.c - the parts of an ELF file that names and unwinding need.
  *
- * What runs outside the cage (worker.c) reads files from strangers through a cursor that knows its
+ * What runs outside the cage (worker.c) reads untrusted files through a cursor that knows its
  * end: program headers, symbol tables, code.  Debug information is read by libdwarf and libelf, in
  * the cage.
  *

@@ -7,7 +7,7 @@
  * file that has been changed has another name here.  Not kept: the hash of a file that changed
  * within the last seconds, which may change once more without another time.
  *
- * Rejected: build-ids, which a stranger's trace can claim for other content.
+ * Rejected: build-ids, which an untrusted trace can claim for other content.
  */
 #include <errno.h>
 #include <fcntl.h>

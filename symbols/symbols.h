@@ -6,9 +6,9 @@
  * content between all spaces that came from one symbols_create() through symbols_fork().  Nothing
  * here is thread safe; use one family of spaces from one thread.
  *
- * All input may be hostile (a trace from a stranger): damaged files cost names, never a crash.
- * What is not known is NULL, 0 or an empty result; errors are only returned where the caller asked
- * for something by name or text.
+ * All input may be hostile (a trace from an untrusted source): damaged files cost names, never a
+ * crash. What is not known is NULL, 0 or an empty result; errors are only returned where the caller
+ * asked for something by name or text.
  *
  * Strings, types and modules handed out belong to the family and live until its last space is
  * destroyed, whatever is unmapped meanwhile.  Addresses are those of the process unless said

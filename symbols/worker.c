@@ -1,11 +1,11 @@
 /*
  * worker.c - the cage around libdwarf.
  *
- * A trace may come from a stranger, and with it programs whose debug information was made to take
- * over whoever reads it. So it is read in a process that can only compute: a fork of ours, in which
- * all descriptors but the output's are closed and a filter kills for any system call but read,
- * write, anonymous memory and exit.  Memory and processor time are limited, and the parent waits no
- * longer than WALL_SECONDS.  What it writes is data, read with suspicion (format.h).
+ * A trace may come from an untrusted source, and with it programs whose debug information was made
+ * to take over whoever reads it. So it is read in a process that can only compute: a fork of ours,
+ * in which all descriptors but the output's are closed and a filter kills for any system call but
+ * read, write, anonymous memory and exit.  Memory and processor time are limited, and the parent
+ * waits no longer than WALL_SECONDS.  What it writes is data, read with suspicion (format.h).
  *
  * Rejected: a worker that lives on and is handed one file after the other, since one file could
  * then lie about the next.

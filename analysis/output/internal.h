@@ -57,7 +57,8 @@ struct profile {
 	size_t labels, label_cap;
 };
 
-/* Room for n elements; never fails: what is read from strangers is bounded before it comes here. */
+/* Room for n elements; never fails: what is read from untrusted files is bounded before it comes
+ * here. */
 void profile_room(void *array, size_t *cap, size_t n, size_t size);
 uint32_t profile_string(struct profile *p, const char *s);	/* NULL = "" */
 const char *profile_text(const struct profile *p, uint32_t string);
@@ -86,7 +87,7 @@ static inline int64_t *tree_total(const struct tree *t, uint32_t node, unsigned 
 {
 	return &t->total[(size_t)node * t->types + type];
 }
-/* Saturates: what strangers write may add up to anything. */
+/* Saturates: what untrusted files say may add up to anything. */
 static inline void tree_add(int64_t *to, int64_t v)
 {
 	if (__builtin_add_overflow(*to, v, to))

@@ -3,7 +3,7 @@
  *
  * The replayer forks one process, the zygote, empties its address space down to one page and
  * never runs it; each exec of the recording starts as a clone of it, each fork and thread as a
- * clone of the replayed parent.  Two walls keep a trace from a stranger harmless:
+ * clone of the replayed parent.  Two walls keep a trace from an untrusted source harmless:
  *
  *   1. Program code only ever runs under PTRACE_SYSEMU, so a system call instruction stops
  *      before the kernel has done anything, and is then skipped.

@@ -2,8 +2,8 @@
  * effect.c - apply what an event of the trace changed: memory, mappings, registers, tasks.
  *
  * Nothing here looks at the live system: files come from the trace, shared memory is a memfd of
- * ours, addresses are the recorded ones.  The trace may come from a stranger: ranges are checked
- * against the one page that is ours, numbers against what has been defined.
+ * ours, addresses are the recorded ones.  The trace may come from an untrusted source: ranges are
+ * checked against the one page that is ours, numbers against what has been defined.
  */
 #include <errno.h>
 #include <fcntl.h>

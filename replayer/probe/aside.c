@@ -1,13 +1,13 @@
 /*
- * aside.c - a stretch between two events, run a second time in a copy of the process.
+ * aside.c - the code between two events, run a second time in a copy of the process.
  *
  * The process itself goes on as it was recorded: points inside computing code are found by all of
  * its registers and memory.  Its probes are mute, they only count.  The copy was made where the
- * stretch begins; there functions are outlined (outline.c), and what probes log is told.  It runs
- * until it has made as many calls as the process, or comes to the system call or fault that the
- * stretch ends with, and is thrown away.
+ * code between two events begins; there functions are outlined (outline.c), and what probes log is
+ * told.  It runs until it has made as many calls as the process, or comes to the system call or
+ * fault that the part ends with, and is thrown away.
  *
- * Where the stretch ends inside computing code, the copy may go on for ever behind its last call (a
+ * Where the part ends inside computing code, the copy may go on for ever behind its last call (a
  * loop that waits for another thread), so its processor time is limited.  The limit is never what
  * ends a copy that makes calls: it counts from the last of them, and how much time a call takes
  * does not matter (a stack that was never seen costs a stop).  What a copy has not done all the
@@ -31,7 +31,7 @@ enum { ALARM = 50 * MS };
 
 struct rp_aside {
 	struct rp_snapshot *copy;
-	struct rp_task before;		/* the task where the stretch begins */
+	struct rp_task before;		/* the task where the part begins */
 	uint64_t visits, ns;		/* of places with inlined functions; processor time */
 	unsigned returns;		/* places that calls return to, known then */
 };
@@ -131,14 +131,14 @@ static void run_copy(struct replay *r, struct rp_task *t)
 }
 
 /*
- * Processor time between two records.  The process has taken ns for all of the stretch; the copy
+ * Processor time between two records.  The process has taken ns for all of the part; the copy
  * runs with cold caches, each page that it writes is copied, and others have the processor, too.
  */
 static void limit(struct rp_task *t, const struct trace_event *ev, uint64_t ns)
 {
 	running.from_ns = proc_cpu_ns(t->real);
 	running.most_ns = 20 * ns + 2000 * MS;
-	/* all other stretches end where a copy cannot go on */
+	/* all other parts end where a copy cannot go on */
 	running.behind_ns = ev->place == TRACE_AT_STATE ? 4 * ns + 250 * MS : running.most_ns;
 	running.count = running.pos = 0;
 	running.pid = t->real;

@@ -134,7 +134,7 @@ struct rp_outline {
 	bool mute;		/* what the ring gets is only counted */
 	bool aside;		/* the copy runs */
 	uint64_t entries, hits;	/* counted while mute */
-	uint64_t mappings;	/* the same: changes of what is mapped, inside the stretch */
+	uint64_t mappings;	/* the same: changes of what is mapped, inside the part */
 	uint64_t missed;	/* calls that no copy has made */
 };
 
@@ -207,7 +207,7 @@ void rp_outline_set(struct rp_probes *p, bool outlined);
 /* Around a search for a point. */
 void rp_outline_search(struct rp_probes *p, bool begins);
 /*
- * aside.c: a stretch of the recording, run once more in a copy.  begin: before the task runs to its
+ * aside.c: a part of the recording, run once more in a copy.  begin: before the task runs to its
  * next event; end: it is there, and nothing of the event has been applied.  Where begin has left
  * *ret NULL, there is nothing to be done.
  */

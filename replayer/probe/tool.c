@@ -43,7 +43,7 @@ static void mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, 
 {
 	struct rp_probes *p = probes_of(r);
 
-	/* in a stretch that is run once more: those of the copy are told, as many as there were */
+	/* in a part that is run once more: those of the copy are told, as many as there were */
 	if (p && p->outline.mute) {
 		p->outline.mappings++;
 	} else if (p && p->mappings && t->rec_pid == p->pid && t->mm && probed_of(t->mm) &&

@@ -34,7 +34,7 @@ before=$(cd "$symbols" && stat -c '%n %Y %i' -- *.names)
 "$HINDSIGHT" leaks -q small-trace >out || fail 'leaks'
 grep -q 'main at small.c:3' out || fail "names: $(cat out)"
 [ "$before" = "$(cd "$symbols" && stat -c '%n %Y %i' -- *.names)" ] || fail 'indexes were made again'
-# another version; strangers' files stay
+# another version; files of other programs stay
 f=$(ls "$symbols"/*.names | head -1); printf '\001' | dd of="$f" bs=1 seek=8 conv=notrunc 2>/dev/null
 : >"$symbols/notes.names"
 [ "$(number symbol_indexes_removed)" = 1 ] && [ ! -e "$f" ] || fail 'another version stays'

@@ -54,7 +54,7 @@ for how in $kinds; do
 	"$HINDSIGHT" leaks -q w >out 2>err || fail "$how: leaks: $(tail -1 err)"
 	grep -q 'add at lk.c:5: void \*p = malloc(64)' out || fail "$how: leaks: $(head -4 out)"
 done
-# What a stranger's trace links to stays closed.
+# What an untrusted trace links to stays closed.
 echo secret >secret
 rm -f w/sources.d/debug/evil; ln -s "$dir/secret" w/sources.d/debug/evil
 timeout 100 "$REPLAY" --batch --ex 'remote get /evil got' w >out 2>&1 </dev/null

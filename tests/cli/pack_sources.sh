@@ -52,7 +52,7 @@ look w; ! grep -q 'in the header' out || fail 'sources without --sources?'
 grep -q 'lose at b.h:3: return malloc(n);' out || fail "leaks: $(grep lose out | head -2)"
 grep -q 'main at a.c:5: void \*p = lose(64)' out || fail "leaks: $(grep main out | head -2)"
 "$REPLAY" -a moved || fail 'replay -a'
-# It can be packed again, with all of it, and what a stranger writes into it leads nowhere.
+# It can be packed again, with all of it, and what somebody else writes into it leads nowhere.
 "$HINDSIGHT" pack -o again.hst moved >/dev/null || fail 'pack again'
 "$HINDSIGHT" unpack -o third again.hst >/dev/null && look third && grep -q 'in the header' out || fail 'packed again'
 h=$(sed -n 's/^s \([0-9a-f]*\) .*/\1/p' third/sources | head -1)
@@ -60,7 +60,7 @@ printf 's %s /../../../out\ns %s /a\ns %s /a/b\ns %s x\nd %s ../../../out\ns %s 
 rm -rf third/sources.d; "$HINDSIGHT" pack -o evil.hst third >/dev/null || fail 'pack evil'
 "$HINDSIGHT" unpack -o fourth evil.hst >/dev/null || fail 'unpack evil'
 (cd fourth/sources.d && find . \( -type l -o -type f \) | sort) >found
-printf '%s\n' ./src/a ./src/good | cmp -s - found || fail "a stranger's paths: $(tr '\n' ' ' <found)"
+printf '%s\n' ./src/a ./src/good | cmp -s - found || fail "foreign paths: $(tr '\n' ' ' <found)"
 [ ! -e out.c ] && [ ! -e ../dir ] && [ ! -e dir ] || fail 'outside'
 find fourth/sources.d -type l -printf '%l\n' | grep -v '^\(\.\./\)*files/[0-9a-f]*$' && fail 'a link that leads elsewhere'
 exit 0

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=60
-# A System V segment in parts (other rights, advice) that only recorded processes have is not said to be shared with a stranger.
+# A System V segment in parts (other rights, advice) that only recorded processes have is not said to be shared with a process outside.
 . "$LIB"
 cat >"$TMP/p.c" <<'C'
 #include <stdio.h>

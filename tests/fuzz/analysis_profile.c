@@ -1,10 +1,10 @@
 /*
- * Fuzz what strangers write: profiles (profile.proto, gzip'd or not, text heap profiles).  Any bytes must end in an error or a
- * profile that all forms can be written of, in bounded memory.
+ * Fuzz untrusted profiles (profile.proto, gzip'd or not, text heap profiles).  Any bytes must end
+ *in an error or a profile that all forms can be written of, in bounded memory.
  *
  *	clang -fsanitize=fuzzer,address,undefined -DFUZZING ...	libFuzzer
- *	otherwise: a program that runs the files (or directories of files) it is given, each as it is and with MUTATIONS
- *	(environment; default 300) damages that are the same every time
+ *	otherwise: a program that runs the files (or directories of files) it is given, each as it
+ *is and with MUTATIONS (environment; default 300) damages that are the same every time
  */
 #include <stdint.h>
 #include <stdio.h>

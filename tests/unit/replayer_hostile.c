@@ -1,5 +1,6 @@
 /*
- * replayer_hostile.c - traces that a stranger made to do harm: what their events say has happened, and replays that have no end.
+ * replayer_hostile.c - traces that were made to do harm: what their events say has happened, and
+ * replays that have no end.
  */
 #include "tests/unit/replayer_hostile.h"
 

@@ -1,5 +1,5 @@
 /*
- * replayer_hostile.h - traces that a stranger made to do harm: making them, and replaying them.
+ * replayer_hostile.h - traces that were made to do harm: making them, and replaying them.
  *
  * Each case writes a trace, replays it in a process of its own, and demands an error in
  * bounded time: no crash, no canary file, nothing written to a descriptor, nobody killed, no process left.
