@@ -189,14 +189,15 @@ static bool slept_before(const struct recorder *rec, uint64_t key)
 }
 
 /*
- * What this call writes is not known, so it cannot go to scratch memory: nobody runs before it is
- * back, which may be never, when it waits for somebody of the recorded tree.  True: it is back.
+ * What this call writes is not known, or not all of it can be written, so it cannot go to scratch
+ * memory: nobody runs before it is back, which may be never, when it waits for somebody of the
+ * recorded tree.  True: it is back.
  */
 static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 {
 	enum { PATIENCE_NS = 200000000, LESS_NS = 5000000, NAP_US = 200 };
 	uint64_t key = rec_call_kind(&t->call);
-	bool slept = slept_before(rec, key);
+	bool slept = t->call.in_place || slept_before(rec, key);
 	uint64_t end = now_ns() + (slept ? LESS_NS : PATIENCE_NS);
 	int status;
 
@@ -210,7 +211,7 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 		}
 		usleep(NAP_US);
 	}
-	if (!rec->unlisted_slept_n)
+	if (!rec->unlisted_slept_n && !t->call.in_place)
 		log_warn(
 			"what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
 			"returns may not replay",
@@ -234,7 +235,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		return t->state == TASK_RUNNING ? rec_wait_task(rec, t, &status) : NULL;
 	if (rec_pi_sleeps(rec, t))
 		return NULL;
-	if (t->call.guessed && rec->tasks_n > 1 && wait_unlisted(rec, t))
+	if ((t->call.guessed || t->call.in_place) && rec->tasks_n > 1 && wait_unlisted(rec, t))
 		return NULL;
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))

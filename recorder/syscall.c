@@ -91,6 +91,38 @@ static bool others_see(struct recorder *rec, struct rec_task *t, const struct sy
 	return false;
 }
 
+/* One byte of it: also where a mapping reaches beyond its file, which the map does not tell. */
+static bool is_writable(struct rec_task *t, uint64_t addr)
+{
+	char byte;
+	struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)addr, 1 };
+
+	return slow_vm_readv(t->tid, &local, 1, &remote, 1) == 1 &&
+	       slow_vm_writev(t->tid, &local, 1, &remote, 1) == 1;
+}
+
+/*
+ * Where the program may not write to all of it, how much the call does depends on where that
+ * begins, and the kernel must meet it.
+ */
+static bool all_writable(struct rec_task *t, const struct sys_plan *plan)
+{
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct sys_span *s = &plan->span[i];
+		uint64_t last = s->addr + s->cap - 1;
+
+		if (!(s->dir & D_OUT) || !s->cap)
+			continue;
+		if (!is_writable(t, s->addr) || !is_writable(t, last))
+			return false;
+		/* a hole in its middle; not where all mappings would have to be read for that */
+		if (last - s->addr > PAGE_BYTES && tracee_maps_ask() &&
+		    rec_writable(t, s->addr, s->cap) < s->cap)
+			return false;
+	}
+	return true;
+}
+
 static void scratch_own(struct rec_task *t, struct rec_scratch *s)
 {
 	if (t->scratch)
@@ -243,6 +275,9 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
 	if ((call->row->wait == SYS_WAIT_NO && !rec_serves_waits(rec, call)) || call->notifies ||
 	    !can_redirect(&plan) || !others_see(rec, t, &plan))
+		return NULL;
+	call->in_place = !all_writable(t, &plan);
+	if (call->in_place)
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need) || (t->enter_written && scratch_borrow(rec, t, need)))
@@ -577,6 +612,22 @@ static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 			(long)call->nr);
 }
 
+/*
+ * A call may fail on its second output after writing the first, or in the middle of one; and it may
+ * succeed with what it has done before that (recvmmsg, epoll_wait, getdents).
+ */
+static uint64_t met_the_end(struct rec_task *t, const struct sys_span *s, int64_t ret)
+{
+	uint64_t writable;
+
+	if (!(s->dir & D_OUT) || s->len >= s->cap ||
+	    (ret != -EFAULT && (ret < 0 || page_down(s->addr + s->len) ==
+						   page_down(s->addr + s->cap - 1))))
+		return s->len;
+	writable = rec_writable(t, s->addr, s->cap);
+	return ret == -EFAULT || (writable < s->cap && writable > s->len) ? writable : s->len;
+}
+
 static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
 {
 	struct sys_plan plan = { .n = call->spans, .max = call->spans, .span = call->span };
@@ -589,12 +640,8 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 		for (unsigned i = 0; i < call->spans; i++) {
 			uint64_t len = call->span[i].len;
 
-			/*
-			 * a call may fail on its second output after writing the first, or in the
-			 * middle of one
-			 */
-			if (ret == -EFAULT && !call->redirected && (call->span[i].dir & D_OUT))
-				len = rec_writable(t, call->span[i].addr, call->span[i].cap);
+			if (!call->redirected)
+				len = met_the_end(t, &call->span[i], ret);
 			good &= span_out(rec, t, call, i, len);
 		}
 	}

@@ -162,6 +162,7 @@ struct rec_call {
 	const struct sys_row *row;
 	uint64_t seen_args[6];	/* as the kernel sees it: some point to scratch */
 	bool redirected, changed_args, planned, known, guessed;
+	bool in_place;		/* not redirected: the program may not write to all of its output */
 	/* made by a stub: the registers have to be set to what they would be without */
 	bool stub;
 	unsigned spans;

@@ -162,6 +162,17 @@ static bool query(pid_t tid, uint64_t addr, struct tracee_map *ret, bool *found)
 	return true;
 }
 
+bool tracee_maps_ask(void)
+{
+	static int able = -1;
+	struct tracee_map m;
+	bool found;
+
+	if (able < 0)
+		able = query(getpid(), (uintptr_t)&m, &m, &found);
+	return able;
+}
+
 struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret, bool *found)
 {
 	const struct tracee_map *m;
