@@ -65,7 +65,9 @@ void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
  * has zeros there.
  */
 void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool fresh);
-/* The same of all that can be looked at. */
+/* What mappings have stored there: note it for all files, or say of which it has gone. */
+void rec_files_tails(struct recorder *rec, bool gone);
+/* rec_file_resized() of all that can be looked at. */
 void rec_files_resized(struct recorder *rec);
 
 /* ---- kept.c: files that nobody has mapped any more ------------------------------------------- */

@@ -58,13 +58,26 @@ static void ioctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	force(call, -ENODEV);
 }
 
-/* F_SETFL, FIONBIO: may it sleep? */
+/* All processes have another look at what their descriptors are. */
+static void forget_all(struct recorder *rec)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next)
+		rec_buffer_forget(o);
+}
+
+/*
+ * F_SETFL, FIONBIO: may it sleep?  O_DIRECT belongs to the open file, which other processes may
+ * have.
+ */
 static struct err *flags_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
 	(void)regs;
 	if (ret >= 0)
 		rec_buffer_forget(t);
+	if (ret >= 0 && call->nr == SYS_fcntl && (int)call->args[1] == F_SETFL &&
+	    (call->args[2] & O_DIRECT))
+		forget_all(rec);
 	if (ret >= 0 && call->nr == SYS_ioctl &&
 	    (uint32_t)call->args[1] == SECCOMP_IOCTL_NOTIF_ADDFD) {
 		for (struct rec_task *o = rec->tasks; o; o = o->next)
@@ -146,15 +159,58 @@ static struct err *fallocate_exit(struct recorder *rec, struct rec_task *t, stru
 	return NULL;
 }
 
-/* FICLONE, FICLONERANGE put another file's content there. */
+/*
+ * FICLONE, FICLONERANGE put another file's content there, and FS_IOC_UNRESVSP and its like holes and
+ * zeros.  Even if they fail: they may have come half way.
+ */
+static bool changes_content(uint32_t command)
+{
+	enum { CLONE = 0x40049409, CLONE_RANGE = 0x4020940d, ZERO_RANGE = 0x40305839,
+	       UNRESERVE = 0x40305829, UNRESERVE64 = 0x4030582b, RESERVE = 0x40305828,
+	       RESERVE64 = 0x4030582a };
+
+	switch (command) {
+	case CLONE:
+	case CLONE_RANGE:
+	case ZERO_RANGE:
+	case UNRESERVE:
+	case UNRESERVE64:
+	case RESERVE:
+	case RESERVE64:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct err *ioctl_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
-	enum { CLONE = 0x40049409, CLONE_RANGE = 0x4020940d };
-
-	if (ret == 0 && (call->args[1] == CLONE || call->args[1] == CLONE_RANGE))
+	if (changes_content((uint32_t)call->args[1]))
 		rec_fd_cloned(rec, t, (int)call->args[0]);
 	return flags_exit(rec, t, call, regs, ret);
+}
+
+/*
+ * Writing a file back zeroes what mappings have stored behind its end, in its last page (not on
+ * all file systems).
+ */
+static void write_back_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)call;
+	(void)t;
+	rec_files_tails(rec, false);
+}
+
+static struct err *write_back_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				   struct regs *regs, int64_t ret)
+{
+	(void)t;
+	(void)call;
+	(void)regs;
+	(void)ret;
+	rec_files_tails(rec, true);
+	return NULL;
 }
 
 /* O_TRUNC cuts a file that may be mapped. */
@@ -530,6 +586,13 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_ftruncate] = { NULL, ftruncate_exit },
 	[SYS_truncate] = { NULL, truncate_exit },
 	[SYS_fallocate] = { NULL, fallocate_exit },
+	[SYS_msync] = { write_back_enter, write_back_exit },
+	[SYS_fsync] = { write_back_enter, write_back_exit },
+	[SYS_fdatasync] = { write_back_enter, write_back_exit },
+	[SYS_sync] = { write_back_enter, write_back_exit },
+	[SYS_syncfs] = { write_back_enter, write_back_exit },
+	[SYS_sync_file_range] = { write_back_enter, write_back_exit },
+	[SYS_fadvise64] = { write_back_enter, write_back_exit },
 	[SYS_fcntl] = { NULL, flags_exit },
 	[SYS_ioctl] = { ioctl_enter, ioctl_exit },
 	[SYS_clone] = { clone_enter, NULL },

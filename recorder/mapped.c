@@ -173,6 +173,30 @@ static void effect_content(struct recorder *rec, const struct rec_file *f, int f
 	}
 }
 
+/* By a shared mapping of its last page.  How many bytes; 0: there is none. */
+static size_t tail_mapped(struct recorder *rec, const struct rec_file *f, void *buf, size_t len)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		for (struct rec_shared *s = t->exiting ? NULL : t->mm->shared; s; s = s->next) {
+			if (s->file == f && s->own && f->size >= s->offset &&
+			    f->size + len <= s->offset + s->len)
+				return tracee_read_some(t->tid, s->addr + (f->size - s->offset),
+							buf, len);
+		}
+	}
+	return 0;
+}
+
+/* What mappings find behind the end of the file. */
+static void effect_tail(struct recorder *rec, const struct rec_file *f)
+{
+	size_t len = PAGE_BYTES - f->size % PAGE_BYTES;
+	void *buf = rec_alloc(rec, len);
+
+	if (len < PAGE_BYTES && tail_mapped(rec, f, buf, len) == len)
+		effect_bytes(rec, f, f->size, buf, len);
+}
+
 /*
  * Bytes between the old end and the end of its page, which a mapping could write to: what they are
  * now the kernel decides, and not all file systems decide alike.
@@ -190,6 +214,7 @@ static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t 
 	f->size = size;
 	if (old < end)
 		effect_content(rec, f, fd, old, end);
+	effect_tail(rec, f);
 }
 
 /*
@@ -230,6 +255,25 @@ void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool 
 
 		memcpy(bytes, tail.page + in, len);
 		effect_bytes(rec, f, f->size, bytes, len);
+	}
+}
+
+void rec_files_tails(struct recorder *rec, bool gone)
+{
+	static const char zero[PAGE_BYTES];
+
+	for (struct rec_file *f = files; f; f = f->next) {
+		size_t len = PAGE_BYTES - f->size % PAGE_BYTES;
+		bool had = f->tail;
+		char buf[PAGE_BYTES];
+
+		f->tail = false;
+		if (!f->live || f->served || len == PAGE_BYTES)
+			continue;
+		if (gone && had)
+			effect_tail(rec, f);
+		else if (!gone && tail_mapped(rec, f, buf, len) == len)
+			f->tail = memcmp(buf, zero, len) != 0;
 	}
 }
 

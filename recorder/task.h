@@ -53,6 +53,7 @@ struct rec_file {
 	bool live;		/* replay is told when it changes */
 	int fd;			/* to read it; -1: none is kept */
 	bool served;		/* by a recorded task, as it seems: serves.c */
+	bool tail;		/* a mapping has stored something behind its end */
 };
 
 /* A mapping of a file, or of memory that processes may share. */

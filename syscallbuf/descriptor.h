@@ -80,6 +80,9 @@ enum {
 	NR_sendmsg = 46,
 	NR_recvmsg = 47,
 	NR_fcntl = 72,
+	NR_fsync = 74,
+	NR_fdatasync = 75,
+	NR_fadvise64 = 221,
 	NR_epoll_wait = 232,
 	NR_openat = 257,
 	NR_getcpu = 309,
@@ -172,15 +175,6 @@ static void forget(struct buf_state *s, uint64_t fd)
 {
 	if ((uint32_t)fd < BUF_FDS)
 		s->fd[(uint32_t)fd] = BUF_FD_UNKNOWN;
-}
-
-/* The flags of a descriptor change, and with them those of its duplicates. */
-static void forget_flags(struct buf_state *s, uint64_t fd, uint64_t flags)
-{
-	if (flags & O_DIRECTLY)
-		for (unsigned i = 0; i < BUF_FDS; i++)
-			s->fd[i] = BUF_FD_UNKNOWN;
-	forget(s, fd);
 }
 
 #endif

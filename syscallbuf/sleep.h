@@ -388,12 +388,18 @@ static int may_fast_call(struct buf_state *s, uint64_t nr, const uint64_t *args)
 		forget(s, args[1]);
 		return 1;
 	case NR_fcntl:
-		if ((uint32_t)args[1] == F_SETFLAGS)
-			forget_flags(s, args[0], args[2]);
-		return 1;
+		if ((uint32_t)args[1] != F_SETFLAGS)
+			return 1;
+		forget(s, args[0]);
+		/* the open file's: others have it, too, whom the recorder tells */
+		return !(args[2] & O_DIRECTLY);
 	case NR_ioctl:
 		forget(s, args[0]);
 		return 1;
+	case NR_fsync:
+	case NR_fdatasync:
+	case NR_fadvise64:	/* what is behind the end of a mapped file may change */
+		return class_of(s, args[0]) != BUF_FD_WATCHED;
 	case NR_futex:	/* all but waiting is here */
 		return !observe(s->wakes);
 	default:

@@ -224,4 +224,12 @@
 #define SYSFS_NAME UNKNOWN_HERE
 #define SYSFS_COUNT UNKNOWN_HERE
 
+/* Of linux/falloc.h, which says so only to the kernel. */
+struct newer_space { short type, whence; long long start, len; int sysid; unsigned pid; int pad[4]; };
+#define FS_IOC_RESVSP _IOW('X', 40, struct newer_space)
+#define FS_IOC_UNRESVSP _IOW('X', 41, struct newer_space)
+#define FS_IOC_RESVSP64 _IOW('X', 42, struct newer_space)
+#define FS_IOC_UNRESVSP64 _IOW('X', 43, struct newer_space)
+#define FS_IOC_ZERO_RANGE _IOW('X', 57, struct newer_space)
+
 #endif
