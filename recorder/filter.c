@@ -424,6 +424,8 @@ static int64_t filter_install(struct recorder *rec, struct rec_task *t, struct r
 	ret = filter_read(t, addr, &f);
 	if (!ret)
 		ret = chain_check(rec, t, f, flags);
+	if (!ret)
+		f->logs = flags & SECCOMP_FILTER_FLAG_LOG;
 	if (!ret && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER)) {
 		f->listener = true;
 		hand_over(t, call, f);
@@ -477,32 +479,38 @@ static bool knows_inclusive(void)
 }
 
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */
-void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+int64_t rec_filter_dispatch_set(struct recorder *rec, struct rec_task *t, uint64_t mode,
+				uint64_t offset, uint64_t len, uint64_t selector)
 {
-	struct rec_dispatch d = { call->args[1] != 0, call->args[2], call->args[3], call->args[4] };
+	struct rec_dispatch d = { mode != 0, offset, len, selector };
 	int64_t ret = 0;
 
-	if (prctl(PR_DISPATCH, 0, 0, 0, 0) < 0)
-		return;		/* this kernel does not know it */
-	if (call->args[1] == 0)
+	if (mode == 0)
 		ret = d.offset || d.len || d.selector ? -EINVAL : 0;
-	else if (call->args[1] == 1)
+	else if (mode == 1)
 		ret = d.offset && d.offset + d.len <= d.offset ? -EINVAL : 0;
-	else if (call->args[1] == DISPATCH_INCLUSIVE && knows_inclusive())
+	else if (mode == DISPATCH_INCLUSIVE && knows_inclusive())
 		ret = !d.len || d.offset + d.len <= d.offset ? -EINVAL : 0;
 	else
 		ret = -EINVAL;
 	if (!ret && d.on && d.selector >= 0x7ffffffff000)
 		ret = -EFAULT;
-	if (!ret && call->args[1] == DISPATCH_INCLUSIVE) {	/* the rest of memory */
+	if (ret)
+		return ret;
+	if (mode == DISPATCH_INCLUSIVE) {	/* the rest of memory */
 		d.offset += d.len;
 		d.len = -d.len;
 	}
-	answer_with(call, ret);
-	if (ret)
-		return;
 	t->filters.dispatch = d;
 	err_free(rec_filter_tell(rec, t));
+	return 0;
+}
+
+void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	if (prctl(PR_DISPATCH, 0, 0, 0, 0) == 0)	/* else this kernel does not know it */
+		answer_with(call, rec_filter_dispatch_set(rec, t, call->args[1], call->args[2],
+							  call->args[3], call->args[4]));
 }
 
 /* ---- what the hook may do -------------------------------------------------------------------- */

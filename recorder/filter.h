@@ -32,6 +32,7 @@ struct rec_filter {
 	struct rec_filter *prev;	/* installed before it */
 	unsigned users;
 	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
+	bool logs;			/* SECCOMP_FILTER_FLAG_LOG; nothing is logged */
 	/* for the hook, of this one and those before it; NULL: not made yet */
 	struct rec_filter_plan *plan;
 	unsigned len;
@@ -59,6 +60,9 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			uint64_t op, uint64_t flags, uint64_t addr);
 void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+/* The same for t, which a tracer may do as well. */
+int64_t rec_filter_dispatch_set(struct recorder *rec, struct rec_task *t, uint64_t mode,
+				uint64_t offset, uint64_t len, uint64_t selector);
 /* At its exit: a filter with a listener, which the kernel has too, is installed now. */
 void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
 			     int64_t ret);
@@ -72,6 +76,7 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t) __must_che
 /* What /proc/PID/status and PR_GET_SECCOMP say. */
 unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
 /* Instructions of its nth filter from the newest; NULL: it has not so many. */
+bool rec_filter_logs(const struct rec_task *t, unsigned n);
 const void *rec_filter_code(const struct rec_task *t, unsigned n, unsigned *len);
 int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);
 void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent);

@@ -50,12 +50,26 @@ unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t)
 	return n;
 }
 
-const void *rec_filter_code(const struct rec_task *t, unsigned n, unsigned *len)
+static const struct rec_filter *nth(const struct rec_task *t, unsigned n)
 {
 	const struct rec_filter *f = t->filters.last;
 
 	while (f && n--)
 		f = f->prev;
+	return f;
+}
+
+bool rec_filter_logs(const struct rec_task *t, unsigned n)
+{
+	const struct rec_filter *f = nth(t, n);
+
+	return f && f->logs;
+}
+
+const void *rec_filter_code(const struct rec_task *t, unsigned n, unsigned *len)
+{
+	const struct rec_filter *f = nth(t, n);
+
 	*len = f ? f->len : 0;
 	return f ? f->code : NULL;
 }

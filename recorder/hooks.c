@@ -160,7 +160,7 @@ static struct err *fallocate_exit(struct recorder *rec, struct rec_task *t, stru
 }
 
 /*
- * FICLONE, FICLONERANGE put another file's content there, and FS_IOC_UNRESVSP and its like holes and
+ * FICLONE, FICLONERANGE put another file's content there, FS_IOC_UNRESVSP and its like holes and
  * zeros.  Even if they fail: they may have come half way.
  */
 static bool changes_content(uint32_t command)
@@ -231,12 +231,13 @@ static struct err *open_exit(struct recorder *rec, struct rec_task *t, struct re
 
 /* ---- tasks ------------------------------------------------------------------------ */
 
-/* CLONE_UNTRACED would take the child away from us. */
+/* CLONE_UNTRACED would take the child away from us; a task of policy DEADLINE makes none. */
 static void clone_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	(void)rec;
-	(void)t;
-	if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
+	if (rec_policy_no_fork(t))
+		force(call, -EAGAIN);
+	else if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
 		call->seen_args[0] &= ~(uint64_t)CLONE_UNTRACED;
 		call->changed_args = true;
 	}
@@ -596,6 +597,9 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_fcntl] = { NULL, flags_exit },
 	[SYS_ioctl] = { ioctl_enter, ioctl_exit },
 	[SYS_clone] = { clone_enter, NULL },
+	[SYS_clone3] = { clone_enter, NULL },
+	[SYS_fork] = { clone_enter, NULL },
+	[SYS_vfork] = { clone_enter, NULL },
 	[SYS_execve] = { exec_enter, NULL },
 	[SYS_execveat] = { exec_enter, NULL },
 	[SYS_exit] = { written_enter, NULL },

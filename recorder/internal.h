@@ -153,6 +153,8 @@ void rec_numbers_forget(struct rec_task *t);
 /* A policy that t has in the kernel and that would starve the recorder is taken from it. */
 void rec_policy_take(struct rec_task *t);
 void rec_policy_inherit(struct rec_task *child, const struct rec_task *parent);
+/* As the kernel has it: it can make no other task. */
+bool rec_policy_no_fork(const struct rec_task *t);
 void rec_policy_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
 struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			    struct regs *regs, int64_t ret);

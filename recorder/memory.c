@@ -481,19 +481,42 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 	return rec_unpatch(rec, t, move.addr, move.len, move.x, move.y);
 }
 
+enum { GUARD_INSTALL = 102, GUARD_REMOVE = 103 };	/* MADV_..., Linux 6.13 */
+
+/* Is all of it that is mapped private, and of no file? */
+static bool is_anonymous(struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	struct tracee_maps maps;
+	bool good = true;
+
+	if (tracee_maps_read(t->tid, &maps))
+		return false;
+	for (size_t i = 0; good && i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		good = m->end <= addr || m->start >= addr + len || (!m->shared && !m->inode);
+	}
+	tracee_maps_deinit(&maps);
+	return good;
+}
+
 /*
- * When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before
- * 4.5).  Nor are pages that fault without a mapping that says so (Linux 6.13).
+ * When pages given back by MADV_FREE vanish is the kernel's choice: they do at once.  Pages that
+ * guard are not offered, as on older kernels.
  */
-enum { GUARD_INSTALL = 102, GUARD_REMOVE = 103 };	/* MADV_... */
 static void madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
+	uint64_t len = page_up(call->args[1]);
+
 	range_enter(rec, t, call);
-	if (call->args[2] == MADV_FREE || call->args[2] == GUARD_INSTALL ||
-	    call->args[2] == GUARD_REMOVE) {
-		call->force_ret = true;
-		call->forced = -EINVAL;
-	}
+	if (call->args[2] == GUARD_INSTALL || call->args[2] == GUARD_REMOVE)
+		refuse(call, -EINVAL);
+	if (call->args[2] != MADV_FREE)
+		return;
+	if (len && !is_anonymous(t, call->args[0], len))
+		refuse(call, -EINVAL);
+	call->seen_args[2] = MADV_DONTNEED;
+	call->changed_args = true;
 }
 
 static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -504,7 +527,7 @@ static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct
 	(void)regs;
 	if (call->force_ret)
 		return NULL;
-	switch (call->args[2]) {
+	switch (call->seen_args[2]) {
 	case MADV_DONTNEED:
 	case 24:	/* MADV_DONTNEED_LOCKED, Linux 5.18 */
 	case MADV_REMOVE:
@@ -514,16 +537,34 @@ static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct
 	case MADV_KEEPONFORK:
 		if (ret != 0)
 			return rec_partial_advise(rec, t, call->args[0], page_up(call->args[1]),
-						  call->args[2]);
+						  call->seen_args[2]);
 		e = rec_effect(rec, TRACE_ADVISE);
 		e->addr = call->args[0];
 		e->len = page_up(call->args[1]);
-		e->x = call->args[2];
+		e->x = call->seen_args[2];
 		break;
 	default:
 		break;
 	}
 	return NULL;
+}
+
+/* Hints that change nothing the program can see; for others, as on Linux before 6.13. */
+static void process_madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	enum { COLD = 20, PAGEOUT = 21, COLLAPSE = 25 };
+
+	(void)rec;
+	(void)t;
+	switch ((int)call->args[3]) {
+	case MADV_WILLNEED:
+	case COLD:
+	case PAGEOUT:
+	case COLLAPSE:
+		break;
+	default:
+		refuse(call, -EINVAL);
+	}
 }
 
 static void unsupported_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
@@ -632,7 +673,7 @@ const struct rec_hook rec_memory_hooks[SYS_ROWS] = {
 	[SYS_brk] = { NULL, brk_exit },
 	[SYS_mremap] = { mremap_enter, mremap_exit },
 	[SYS_madvise] = { madvise_enter, madvise_exit },
-	[SYS_process_madvise] = { unsupported_enter, NULL },
+	[SYS_process_madvise] = { process_madvise_enter, NULL },
 	[SYS_remap_file_pages] = { unsupported_enter, NULL },
 	[SYS_modify_ldt] = { unsupported_enter, NULL },
 	[SYS_set_thread_area] = { unsupported_enter, NULL },

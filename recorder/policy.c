@@ -9,6 +9,7 @@
  * that the program believes it has.
  */
 #include <sched.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,10 +47,41 @@ void rec_policy_inherit(struct rec_task *child, const struct rec_task *parent)
 		child->policy = parent->policy;
 }
 
+static bool sets_deadline(const struct rec_task *t, const struct rec_call *call)
+{
+	uint32_t head[2];	/* of struct sched_attr: size, policy */
+
+	return call->nr == SYS_sched_setattr &&
+	       tracee_read_user(t->tid, call->args[1], head, sizeof(head)) == sizeof(head) &&
+	       head[1] == POLICY_DEADLINE;
+}
+
+/* The kernel has this policy only for those who may run everywhere. */
+static void run_everywhere(const struct rec_task *t)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(t->tid, sizeof(all), &all);
+}
+
+static void run_here(const struct rec_task *t)
+{
+	if (cpu_own() >= 0)
+		cpu_move(t->tid, cpu_own());
+}
+
+bool rec_policy_no_fork(const struct rec_task *t)
+{
+	return t->policy.policy == POLICY_DEADLINE && !(t->policy.flags & RESET_ON_FORK);
+}
+
 void rec_policy_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	struct rec_task *target = target_of(rec, t, call);
 
+	if (target && (target->policy.policy == POLICY_DEADLINE || sets_deadline(t, call)))
+		run_everywhere(target);
 	if (target && target->policy.size)
 		syscall(SYS_sched_setattr, target->tid, &target->policy, 0);
 }
@@ -61,7 +93,9 @@ struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec
 
 	(void)regs;
 	(void)ret;
-	if (target)
+	if (target) {
 		rec_policy_take(target);
+		run_here(target);
+	}
 	return NULL;
 }

@@ -30,6 +30,7 @@ enum {
 	SIGNAL_MAX = 64,
 	REQUEST_OLD_SETOPTIONS = 21,	/* the kernel takes it still */
 	REGSET_MAX = 1 << 16,
+	REQUEST_GET_METADATA = 0x420d,
 	REQUEST_GET_RSEQ = 0x420f,
 	REQUEST_SET_DISPATCH = 0x4210,
 	REQUEST_GET_DISPATCH = 0x4211,
@@ -398,6 +399,56 @@ static int64_t get_filter(struct recorder *rec, struct rec_task *t, struct rec_t
 	return len;
 }
 
+/* Of the same filter: struct seccomp_metadata, of which the kernel takes as much as there is. */
+static int64_t get_metadata(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			    uint64_t size, uint64_t data)
+{
+	struct { uint64_t number, flags; } md = { 0 };
+	int64_t ret;
+
+	if (size > sizeof(md))
+		size = sizeof(md);
+	if (take(t, data, &md.number, sizeof(md.number)) < 0)
+		md.number = 0;
+	ret = get_filter(rec, t, of, md.number, 0);
+	if (ret == -EACCES)
+		return ret;
+	if (size < sizeof(md.number))
+		return -EINVAL;
+	if (take(t, data, &md.number, sizeof(md.number)) < 0)
+		return -EFAULT;
+	if (ret < 0 && ret != -EMEDIUMTYPE)
+		return ret;
+	if (rec_filter_logs(of, rec_filter_count(rec, of) - 1 - (unsigned)md.number))
+		md.flags = SECCOMP_FILTER_FLAG_LOG;
+	return give(rec, t, data, &md, size) < 0 ? -EFAULT : (int64_t)size;
+}
+
+/* The tracee's system call user dispatch: struct ptrace_sud_config. */
+struct sud_config { uint64_t mode, selector, offset, len; };
+
+static int64_t get_dispatch(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			    uint64_t size, uint64_t data)
+{
+	const struct rec_dispatch *d = &of->filters.dispatch;
+	const struct sud_config config = { d->on, d->selector, d->offset, d->len };
+
+	return size != sizeof(config) ? -EINVAL : give(rec, t, data, &config, sizeof(config));
+}
+
+static int64_t set_dispatch(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			    uint64_t size, uint64_t data)
+{
+	struct sud_config config;
+
+	if (size != sizeof(config))
+		return -EINVAL;
+	if (take(t, data, &config, sizeof(config)) < 0)
+		return -EFAULT;
+	return rec_filter_dispatch_set(rec, of, config.mode, config.offset, config.len,
+				       config.selector);
+}
+
 /* ---- to become a tracer ---------------------------------------------------------------------- */
 
 static uint32_t uid_of(pid_t tid)
@@ -666,6 +717,12 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 		return set_thread_area(t, addr, data);
 	case PTRACE_SECCOMP_GET_FILTER:
 		return get_filter(rec, t, of, addr, data);
+	case REQUEST_GET_METADATA:
+		return get_metadata(rec, t, of, addr, data);
+	case REQUEST_GET_DISPATCH:
+		return get_dispatch(rec, t, of, addr, data);
+	case REQUEST_SET_DISPATCH:
+		return set_dispatch(rec, t, of, addr, data);
 	case REQUEST_GET_RSEQ:
 		return give(rec, t, data, no_rseq,
 			    addr < sizeof(no_rseq) ? addr : sizeof(no_rseq)) < 0

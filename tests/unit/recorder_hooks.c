@@ -14,9 +14,6 @@
 
 /* HOOK without a function in the hooks' arrays, and why. */
 static const struct { uint64_t nr; const char *why; } elsewhere[] = {
-	{ SYS_fork, "STOP_CLONE does it all: rec_task_cloned()" },
-	{ SYS_vfork, "the same" },
-	{ SYS_clone3, "the same" },
 	{ SYS_restart_syscall, "rec_syscall_exit() ends the call that was interrupted" },
 };
 
