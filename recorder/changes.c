@@ -82,7 +82,8 @@ static void each_page(struct rec_task *t, const struct tracee_maps *maps, tracee
 		const struct tracee_map *m = &maps->map[i];
 
 		if (is_watched(t, m))
-			err_free(tracee_pages(t->tid, m->start, m->end - m->start, false, fn, c));
+			err_free(tracee_pages(t->tid, m->start, m->end - m->start, PAGES_THERE, fn,
+					      c));
 	}
 }
 

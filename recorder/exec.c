@@ -261,10 +261,12 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	}
 	if (c.fd < 0 || (m->prot & PROT_WRITE))
 		/* of a file that cannot be opened, also pages that nobody has touched yet */
-		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, c.fd,
-						m->offset, collect_page, &c)
+		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, PAGES_ALL,
+						c.fd, m->offset, collect_page, &c)
 				: tracee_pages(t->tid, m->start, m->end - m->start,
-					       m->inode || m->name[0] == '[', collect_page, &c);
+					       m->inode || m->name[0] == '[' ? PAGES_ALL
+									     : PAGES_THERE,
+					       collect_page, &c);
 	if (!err && (m->prot & PROT_EXEC))
 		err = image_code(rec, t, m, c.fd >= 0 ? &st : NULL);
 	return err;

@@ -155,8 +155,10 @@ struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee
 	struct err *err;
 
 	if (fd < 0)
-		return tracee_pages(t->tid, m->start, m->end - m->start, all, fn, ctx);
-	err = pages_of_file(t->tid, m->start, m->end - m->start, fd, m->offset, fn, ctx);
+		return tracee_pages(t->tid, m->start, m->end - m->start,
+				    all ? PAGES_ALL : PAGES_THERE, fn, ctx);
+	err = pages_of_file(t->tid, m->start, m->end - m->start, PAGES_ALL, fd, m->offset, fn,
+			    ctx);
 	slow_close(fd);
 	return err;
 }

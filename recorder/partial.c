@@ -54,7 +54,7 @@ static void dropped(struct recorder *rec, struct rec_task *t, const struct trace
 		return;
 	}
 	advise(rec, start, len, MADV_DONTNEED);
-	err_free(tracee_pages(t->tid, start, len, false, page_effect, rec));
+	err_free(tracee_pages(t->tid, start, len, PAGES_THERE, page_effect, rec));
 }
 
 /*

@@ -27,6 +27,7 @@
 #include "tracee/ptrace.h"
 
 enum { CHUNK_PAGES = 512, BATCH = 64 };
+enum { READ_PAGES = 64 };	/* at once: they are still in the cache when fn looks at them */
 #define PAGEMAP_THERE \
 	(3ull << 62) /* present or swapped: Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_SURE               \
@@ -312,15 +313,22 @@ struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn
 
 struct reading {
 	pid_t tid;
+	bool forked;
 	tracee_page_fn *fn;
 	void *ctx;
 	uint64_t upto;		/* everything below has been handed out */
 };
 
+static size_t read_some(const struct reading *s, uint64_t addr, void *buf, size_t len)
+{
+	return s->forked ? tracee_read_shared(s->tid, addr, buf, len)
+			 : tracee_read_some(s->tid, addr, buf, len);
+}
+
 /* Read [addr, end) and hand it out; pages that cannot be read are left out. */
 static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 {
-	static unsigned char (*buf)[CHUNK_PAGES * PAGE_BYTES];
+	static unsigned char (*buf)[READ_PAGES * PAGE_BYTES];
 	struct reading *s = ctx;
 
 	ALLOC_ONCE(buf, "the pages of a process");
@@ -329,8 +337,8 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 	s->upto = end > s->upto ? end : s->upto;
 	while (addr < end) {
 		uint64_t left = (end - addr) / PAGE_BYTES;
-		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
-		size_t got = tracee_read_some(s->tid, addr, *buf, n * PAGE_BYTES) / PAGE_BYTES;
+		size_t n = left < READ_PAGES ? (size_t)left : READ_PAGES;
+		size_t got = read_some(s, addr, *buf, n * PAGE_BYTES) / PAGE_BYTES;
 
 		if (got == 0) {	/* no read permission: the slow way, one page */
 			struct err *err = tracee_read(s->tid, addr, *buf, PAGE_BYTES);
@@ -349,13 +357,20 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 	return NULL;
 }
 
-struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all, tracee_page_fn *fn,
+static struct reading reading(pid_t tid, unsigned how, tracee_page_fn *fn, void *ctx)
+{
+	return (struct reading){
+		.tid = tid, .forked = how & PAGES_FORKED, .fn = fn, .ctx = ctx
+	};
+}
+
+struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, unsigned how, tracee_page_fn *fn,
 			 void *ctx)
 {
-	struct reading s = { .tid = tid, .fn = fn, .ctx = ctx };
+	struct reading s = reading(tid, how, fn, ctx);
 
-	return all ? read_range(&s, addr, addr + len)
-		   : find(tid, addr, addr + len, false, read_range, &s);
+	return how & PAGES_ALL ? read_range(&s, addr, addr + len)
+			       : find(tid, addr, addr + len, false, read_range, &s);
 }
 
 /* ---- of a file ------------------------------------------------------------------------------- */
@@ -409,15 +424,16 @@ static struct err *own_range(void *ctx, uint64_t start, uint64_t end)
 	return read_range(m->reading, start, end);
 }
 
-struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset,
-			  tracee_page_fn *fn, void *ctx)
+struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, unsigned how, int fd,
+			  uint64_t offset, tracee_page_fn *fn, void *ctx)
 {
-	struct reading s = { .tid = tid, .fn = fn, .ctx = ctx, .upto = addr };
+	struct reading s = reading(tid, how, fn, ctx);
 	struct merging m = { .reading = &s, .fd = fd, .addr = addr, .offset = offset };
 
+	s.upto = addr;
 	m.size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	if (m.size < 0 || len <= LARGE)
-		return tracee_pages(tid, addr, len, true, fn, ctx);
+		return tracee_pages(tid, addr, len, how | PAGES_ALL, fn, ctx);
 	TRY(find(tid, addr, addr + len, true, own_range, &m));
 	return data_until(&m, addr + len);
 }

@@ -14,19 +14,26 @@ typedef void tracee_page_fn(void *ctx, uint64_t addr, const void *bytes);
 typedef struct err *pages_range_fn(void *ctx, uint64_t start, uint64_t end);
 
 /*
- * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  all: also
- * those that are not in the page table (file and shared memory); else these are taken as
- * zero (private anonymous memory).  Task stopped.  Unreadable pages are skipped.
+ * Which pages, and how they are read.  PAGES_ALL: also those that are not in the page table (file
+ * and shared memory); without it these are taken as zero (private anonymous memory).  PAGES_FORKED:
+ * the process and copies of it that a fork made share many of the pages, and they go on sharing
+ * them: process_vm_readv() would give the process its own copy of each page that it reads (Linux
+ * 5.19).
  */
-struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all,
+enum { PAGES_THERE, PAGES_ALL, PAGES_FORKED };
+/*
+ * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  Task stopped.
+ * Unreadable pages are skipped.
+ */
+struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, unsigned how,
 			 tracee_page_fn *fn, void *ctx) __must_check;
 
 /*
  * The same for a mapping of the file that is open as fd (-1: unknown), from offset on: its holes
  * are not read.
  */
-struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset,
-			  tracee_page_fn *fn, void *ctx) __must_check;
+struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, unsigned how, int fd,
+			  uint64_t offset, tracee_page_fn *fn, void *ctx) __must_check;
 
 /*
  * Hand ranges of pages that are in memory to fn, in order; pages of zeros that were only read are

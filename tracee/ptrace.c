@@ -223,6 +223,17 @@ size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len)
 	return done + more;
 }
 
+/* Opening the file costs as much as some pages do. */
+size_t tracee_read_shared(pid_t tid, uint64_t addr, void *buf, size_t len)
+{
+	enum { FEW_PAGES = 4 };
+	size_t done = 0;
+
+	if (len > FEW_PAGES * PAGE_BYTES)
+		err_free(mem_file_some(tid, addr, buf, NULL, len, &done));
+	return done + tracee_read_some(tid, addr + done, (char *)buf + done, len - done);
+}
+
 /* Of [addr, addr + len), how much is in a mapping that may be written and not read. */
 static size_t write_only(pid_t tid, uint64_t addr, size_t len)
 {

@@ -47,6 +47,11 @@ struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *bu
 void tracee_mem_close(struct tracee_mem *m);
 /* As many bytes as are mapped for reading from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
+/*
+ * The same, and pages that the process and a copy of it share stay shared: process_vm_readv() gives
+ * the process its own copy of such a page (Linux 5.19), which costs as much as a fault does.
+ */
+size_t tracee_read_shared(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* As many as the program can read, and the kernel for it: x86 can read what is only writable. */
 size_t tracee_read_user(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* As many as are mapped, PROT_NONE or not: what a write may have gone to. */

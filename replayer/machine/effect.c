@@ -433,8 +433,8 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page,
 				      added ? (void *)ret : r->sum);
 	else
-		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page,
-				   added ? (void *)ret : r->sum);
+		err = tracee_pages(t->real, e->addr, e->len, PAGES_FORKED,
+				   added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	if (!err)
 		err = rp_machine_in(r, t, e->addr, e->len);
 	rp_tools_sum_ends(r, t->mm, t->real);

@@ -430,5 +430,5 @@ struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uin
 	uint64_t offset = 0;
 	int fd = len <= SMALL ? -1 : file_at(r, t, addr, &offset);
 
-	return pages_of_file(t->real, addr, len, fd, offset, fn, ctx);
+	return pages_of_file(t->real, addr, len, PAGES_FORKED, fd, offset, fn, ctx);
 }

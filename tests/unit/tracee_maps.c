@@ -160,7 +160,8 @@ static void pages_that_were_touched(void **state)
 	for (int all = 0; all < 2; all++) {
 		struct seen s = { 0 };
 
-		OK(tracee_pages(pid, (uintptr_t)p, 2048 * PAGE, all, see, &s));
+		OK(tracee_pages(pid, (uintptr_t)p, 2048 * PAGE, all ? PAGES_ALL : PAGES_THERE, see,
+				&s));
 		assert_int_equal(s.n, 4);
 		assert_int_equal(s.byte[0], 3);
 		assert_int_equal(s.byte[1], 4);
@@ -170,6 +171,49 @@ static void pages_that_were_touched(void **state)
 	}
 	child_end(pid);
 	munmap(p, 2048 * PAGE);
+}
+
+/* Of n pages of this process, how many are mapped nowhere else (pagemap's bit 56). */
+static unsigned exclusive_pages(const uint8_t *p, unsigned n)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t entry = 0;
+
+		assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)p / PAGE + i) * 8), 8);
+		sum += entry >> 56 & 1;
+	}
+	close(fd);
+	return sum;
+}
+
+/* A process and its copy share pages, and do so when all of them have been read. */
+static void forked_pages_stay_shared(void **state)
+{
+	enum { PAGES = 64 };
+	uint8_t *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	(void)state;
+	madvise(p, PAGES * PAGE, MADV_NOHUGEPAGE);
+	for (int i = 0; i < PAGES; i++)
+		p[i * PAGE] = i % 16 ? 0 : 1;
+	if (exclusive_pages(p, PAGES) != PAGES)
+		skip();		/* this kernel does not tell */
+	pid = stopped_child();
+	assert_int_equal(exclusive_pages(p, PAGES), 0);
+	for (int all = 0; all < 2; all++) {
+		struct seen s = { 0 };
+
+		OK(tracee_pages(pid, (uintptr_t)p, PAGES * PAGE,
+				PAGES_FORKED | (all ? PAGES_ALL : PAGES_THERE), see, &s));
+		assert_int_equal(s.n, 4);
+		assert_int_equal(exclusive_pages(p, PAGES), 0);
+	}
+	child_end(pid);
+	munmap(p, PAGES * PAGE);
 }
 
 /* Three ways to read: what may be read, what can be, what is there. */
@@ -238,6 +282,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(pages_that_were_touched),
+		cmocka_unit_test(forked_pages_stay_shared),
 		cmocka_unit_test(read_protected),
 		cmocka_unit_test(read_and_write),
 	};
