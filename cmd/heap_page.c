@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "analysis/heap/logs.h"
-#include "base/bug.h"
+#include "analysis/output/output.h"
 #include "cmd/heap.h"
 #include "cmd/heap_page.h"
 #include "cmd/moment.h"
@@ -222,15 +222,6 @@ static struct err *recording_moments(struct page *p, const char *at, int n, char
 
 /* ---- the page -------------------- */
 
-static const char *until(const char *page, const char *mark, FILE *out)
-{
-	const char *at = strstr(page, mark);
-
-	BUG_ON(!at, "the page has no %s", mark);
-	fwrite(page, 1, (size_t)(at - page), out);
-	return at + strlen(mark);
-}
-
 static struct err *page_write(struct page *p, const char *title, const char *path)
 {
 	struct outfile out;
@@ -239,9 +230,9 @@ static struct err *page_write(struct page *p, const char *title, const char *pat
 
 	TRY(outfile_open(&out, path, 0));
 	f = out.f;
-	page = until(heap_page_html, "/*CSS*/", f);
+	page = profile_page_until(heap_page_html, "/*CSS*/", f);
 	fputs(heap_page_css, f);
-	page = until(page, "/*DATA*/", f);
+	page = profile_page_until(page, "/*DATA*/", f);
 	fputs("{\"title\":", f);
 	page_string(f, title);
 	fprintf(f, ",\"events\":%d,\"moments\":[%s],\"roots\":[%s],\"traces\":[%s],\"aborts\":[%s],",
@@ -249,7 +240,7 @@ static struct err *page_write(struct page *p, const char *title, const char *pat
 		p->t.aborts.p);
 	page_data_write(&p->d, f);
 	putc('}', f);
-	page = until(page, "/*JS*/", f);
+	page = profile_page_until(page, "/*JS*/", f);
 	fputs(heap_page_js, f);
 	fputs(page, f);
 	return outfile_close(&out, NULL);

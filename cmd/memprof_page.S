@@ -1,8 +1,7 @@
-/* The page of `hindsight memprof --html`; cmd/memprof_html.c puts the data where it says @DATA@. */
+/* The page of `hindsight memprof --html`; cmd/memprof_html.c puts the data where it says DATA. */
 	.section .rodata
-	.globl memprof_page, memprof_page_end
+	.globl memprof_page
 memprof_page:
 	.incbin "cmd/pages/memprof.html"
-memprof_page_end:
 	.byte 0
 	.section .note.GNU-stack, "", @progbits

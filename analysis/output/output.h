@@ -113,6 +113,10 @@ struct err *profile_write_html(const struct profile *p, unsigned type, const cha
  * Latin-1.
  */
 void profile_json_string(FILE *out, const char *s);
+/* JSON in a script element of a page: no "</script>" in a name ends the element. */
+void profile_page_json(const char *json, FILE *out);
+/* Writes a page up to the mark; returns what is behind the mark. */
+const char *profile_page_until(const char *page, const char *mark, FILE *out);
 /* For graphviz. */
 struct err *profile_write_dot(const struct profile *p, unsigned type, const char *title,
 			      FILE *out) __must_check;

@@ -142,24 +142,14 @@ static void page_sources(const struct cpuprof *p, cpuprof_source_fn *source, voi
 	free(weight);
 }
 
-/* Up to the mark; returns what is behind it. */
-static const char *until(const char *page, const char *mark, FILE *out)
-{
-	const char *at = strstr(page, mark);
-
-	BUG_ON(!at, "the page has no %s", mark);
-	fwrite(page, 1, (size_t)(at - page), out);
-	return at + strlen(mark);
-}
-
 void cpuprof_write_html(const struct cpuprof *p, const char *title, cpuprof_source_fn *source,
 			void *ctx, FILE *out)
 {
-	const char *page = until(profile_page_html, "/*CSS*/", out);
+	const char *page = profile_page_until(profile_page_html, "/*CSS*/", out);
 	char summary[200];
 
 	fputs(profile_page_css, out);
-	page = until(page, "/*DATA*/", out);
+	page = profile_page_until(page, "/*DATA*/", out);
 	if (p->rate && p->passes)
 		snprintf(summary, sizeof(summary),
 			 "%" PRIu64 " samples of %.3f s processor time, %u pass(es) at %" PRIu64 " Hz",
@@ -178,7 +168,7 @@ void cpuprof_write_html(const struct cpuprof *p, const char *title, cpuprof_sour
 	page_time(p, out);
 	page_sources(p, source, ctx, out);
 	fputc('}', out);
-	page = until(page, "/*JS*/", out);
+	page = profile_page_until(page, "/*JS*/", out);
 	fputs(profile_page_js, out);
 	fputs(page, out);
 }
