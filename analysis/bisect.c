@@ -3,8 +3,8 @@
  *
  * The clock of hits is the fine scale of the recording.  All questions are asked together: run to
  * the middle, keep a copy of the processes, ask who is still so, and go on in both halves with
- * those whose answer lies there.  An interval where nothing changed is run once; with m changes among
- * n hits it is about (log2(m) + 2) replays in all, however many there are.
+ * those whose answer lies there.  An interval where nothing changed is run once; with m
+ * changes among n hits it is about (log2(m) + 2) replays in all, however many there are.
  */
 #include <stdlib.h>
 

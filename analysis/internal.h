@@ -297,8 +297,8 @@ void memlog_types(struct session *s);
 /* ... and what live blocks of a language say that they are. */
 void memlog_guest_types(struct session *s);
 /*
- * guest_types.c: "Lua table" by a block's bytes and its machine, "dict" of Python; NULL = it is none, or
- * unsure
+ * guest_types.c: "Lua table" by a block's bytes and its machine, "dict" of Python; NULL = the block
+ * is none, or unsure
  */
 const char *guest_luajit_kind(const char *vm, const unsigned char *bytes, uint64_t size);
 struct guests_vm;

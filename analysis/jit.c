@@ -8,7 +8,8 @@
  * does not depend on how many there were.  The layout is built in, since release builds of LLVM
  * have no types for it:
  *
- *	struct jit_descriptor	u32 version (1), u32 action (1 register, 2 unregister), u64 relevant entry, u64 first entry
+ *	struct jit_descriptor	u32 version (1), u32 action (1 register, 2 unregister),
+ *				u64 relevant entry, u64 first entry
  *	struct jit_code_entry	u64 next, u64 previous, u64 address of the object, u64 its size
  *
  * Files that name code (perf maps, jitdump) are in jit_files.c.

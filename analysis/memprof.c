@@ -107,12 +107,14 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 	}
 	if (!err || !out.python || err->code == ERR_USAGE)
 		return err;
-	log_warn("with all of Python's allocations told the recording does not replay (%s): those of "
+	log_warn("with all of Python's allocations told the recording does not replay (%s): those "
+		 "of "
 		 "its allocator of objects are left out",
 		 err->msg ? err->msg : "?");
 	err_free(err);
 	TRY(collect_once(trace_dir, options, REPLAY_OUTLINE_NONE, ret, &out));
-	alloc_missing_add(*ret, "Objects of Python's own allocator are left out: with them told the "
+	alloc_missing_add(*ret, "Objects of Python's own allocator are left out: with them told "
+				"the "
 				"recording does not replay.");
 	return NULL;
 }

@@ -85,7 +85,8 @@ static struct err *forked(struct search *q, const char *which, bool any)
 	return err_new(
 		ERR_USAGE,
 		any ? "no process of the recording runs '%s': see 'hindsight ps'"
-		    : "no process of the recording was forked from '%s' and stayed so: see 'hindsight ps'",
+		    : "no process of the recording was forked from '%s' and stayed so: see "
+		      "'hindsight ps'",
 		which);
 }
 

@@ -13,7 +13,8 @@ enum value { VALUE_NONE, VALUE_FILE, VALUE_WORDS, VALUE_OTHER };
 
 /* The names of all traces, a line each. */
 #define TRACES \
-	"hindsight ls 2>/dev/null | awk 'NR == 1 { n = index($0, \"NAME\") } NR > 1 { split(substr($0, n), a); print a[1] }'"
+	"hindsight ls 2>/dev/null | awk 'NR == 1 { n = index($0, \"NAME\") } NR > 1 { " \
+	"split(substr($0, n), a); print a[1] }'"
 
 static enum value value_of(const struct option_row *row)
 {
@@ -66,7 +67,8 @@ static void bash_values(const struct option_set *set, FILE *out)
 			print_words(row->arg, " ", out);
 			fputs("' -- \"$cur\")); ", out);
 		} else if (value_of(row) == VALUE_FILE) {
-			fputs("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")); ",
+			fputs("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "
+			      "\"$cur\")); ",
 			      out);
 		}
 		fputs("return ;;\n", out);
@@ -84,9 +86,11 @@ static void bash_names(const struct option_set *set, FILE *out)
 static void bash_operands(const struct completion *c, FILE *out)
 {
 	if (takes_program(c)) {
-		fputs("\tif declare -F _command_offset >/dev/null; then _command_offset $i; return; fi\n"
+		fputs("\tif declare -F _command_offset >/dev/null; then _command_offset $i; "
+		      "return; fi\n"
 		      "\tcompopt -o filenames 2>/dev/null\n"
-		      "\tif [ $i = \"$COMP_CWORD\" ]; then COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
+		      "\tif [ $i = \"$COMP_CWORD\" ]; then COMPREPLY=($(compgen -c -- \"$cur\") "
+		      "$(compgen -d -- \"$cur\"))\n"
 		      "\telse COMPREPLY=($(compgen -f -- \"$cur\")); fi\n",
 		      out);
 		return;
@@ -104,10 +108,12 @@ static void bash(const struct completion *c, FILE *out)
 	fputs("\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' i=1",
 	      out);
 	fprintf(out, " command=%s\n\tCOMPREPLY=()\n", c->commands ? "" : command_of(c->set[0]));
-	fputs("\t[ \"$cur\" != = ] || cur=\n\t[ \"$prev\" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}\n",
+	fputs("\t[ \"$cur\" != = ] || cur=\n\t[ \"$prev\" != = ] || "
+	      "prev=${COMP_WORDS[COMP_CWORD-2]}\n",
 	      out);
 	if (c->commands) {
-		fputs("\tcommand=${COMP_WORDS[1]}\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '",
+		fputs("\tcommand=${COMP_WORDS[1]}\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
+		      "\t\tCOMPREPLY=($(compgen -W '",
 		      out);
 		for (size_t i = 0; i < c->sets; i++)
 			fprintf(out, "%s ", command_of(c->set[i]));
@@ -121,7 +127,8 @@ static void bash(const struct completion *c, FILE *out)
 		bash_names(c->set[i], out);
 	fputs("\tesac\n", out);
 	if (takes_program(c)) {	/* behind the program's name options are its own */
-		fputs("\twhile [ $i -lt \"$COMP_CWORD\" ]; do\n\t\tcase ${COMP_WORDS[i]} in\n\t\t--) i=$((i + 1)); break ;;\n\t\t",
+		fputs("\twhile [ $i -lt \"$COMP_CWORD\" ]; do\n\t\tcase ${COMP_WORDS[i]} in\n"
+		      "\t\t--) i=$((i + 1)); break ;;\n\t\t",
 		      out);
 		for (const struct option_row *row = c->set[0]->rows; row->name; row++) {
 			if (row->arg && row->letter)
@@ -131,7 +138,8 @@ static void bash(const struct completion *c, FILE *out)
 		      "\t\t-*) i=$((i + 1)) ;;\n\t\t*) break ;;\n\t\tesac\n\tdone\n", out);
 	}
 	fprintf(out,
-		"\tif [[ $cur == -* %s]]; then\n\t\tcompopt -o nospace 2>/dev/null\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n",
+		"\tif [[ $cur == -* %s]]; then\n\t\tcompopt -o nospace 2>/dev/null\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n",
 		takes_program(c) ? "&& $i -ge $COMP_CWORD " : "");
 	fputs("\t\t[[ ${COMPREPLY-} == *= ]] || compopt +o nospace 2>/dev/null\n\t\treturn\n\tfi\n",
 	      out);
@@ -213,7 +221,8 @@ static void zsh(const struct completion *c, FILE *out)
 			fputc('\'', out);
 		}
 		fputs(")\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
-		      "\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
+		      "\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n"
+		      "\tcase $command in\n",
 		      out);
 		for (size_t i = 0; i < c->sets; i++) {
 			fprintf(out, "\t%s) ", command_of(c->set[i]));

@@ -301,7 +301,8 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 	if (!have_program(o->gdb ? o->gdb : "gdb")) {
 		return o->gdb ? err_new(ERR_USAGE, "--gdb=%s: there is no such program", o->gdb)
 			      : err_new(ERR_USAGE,
-					"gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
+					"gdb is not installed (apt-get install gdb); without it: "
+					"replay -a, or replay --serve");
 	}
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	TRY(open_for_debugging(dir, o, &r));

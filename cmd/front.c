@@ -359,7 +359,8 @@ static int wait_for_recorder(const struct front *f, pid_t program, int sentry)
 		if (news.kind == NEWS_LEFT) {
 			if (isatty(STDERR_FILENO))
 				fprintf(stderr,
-					"rec: what the program has left behind goes on being recorded (kill %d ends it)\n",
+					"rec: what the program has left behind goes on being "
+					"recorded (kill %d ends it)\n",
 					(int)w.recorder);
 			return news.value;
 		}

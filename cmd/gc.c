@@ -27,7 +27,8 @@ static const struct option_row gc_rows[] = {
 static const struct option_set gc_set = {
 	"hindsight gc",
 	"[options] [DIR]",
-	"Remove file contents that no recording uses, indexes of their symbols, and what killed recorders left.",
+	"Remove file contents that no recording uses, indexes of their symbols, and what killed "
+	"recorders left.",
 	gc_rows,
 	true,
 };

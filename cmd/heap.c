@@ -25,13 +25,15 @@ static const struct option_row heap_rows[] = {
 	{ "depth", 0, "N", OPTION_COUNT, offsetof(struct heap_cmd, depth),
 	  "follow so many pointers (default 1)" },
 	{ "type", 0, "TYPE", OPTION_STRING, offsetof(struct heap_cmd, type),
-	  "list the blocks of this type; with an address: it is of this type (lua, python: an object)" },
+	  "list the blocks of this type; with an address: it is of this type (lua, python: an "
+	  "object)" },
 	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct heap_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "tid", 0, "TID", OPTION_COUNT, offsetof(struct heap_cmd, tid),
 	  "names are variables of this thread's frames (default: the one that ran last)" },
 	{ "alloc", 0, "FN[:SIZEARG|:=BYTES]", OPTION_LIST, offsetof(struct heap_cmd, alloc),
-	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1), or of BYTES" },
+	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many "
+	  "bytes as argument SIZEARG says (default 1), or of BYTES" },
 	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct heap_cmd, free),
 	  "FN frees what argument ARG points to (default 1)" },
 	{ "raw", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, raw),
@@ -55,7 +57,8 @@ static const struct option_row heap_rows[] = {
 	{ "preset", 0, "none|luajit|lua|python", OPTION_CHOICE, offsetof(struct heap_cmd, preset),
 	  "log what LuaJIT compiles, what Lua 5.4 or Python 3.11 load and have at the end" },
 	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, html),
-	  "write a page: an inspector of all objects over the moments of a log, or of --at=E1,E2,..." },
+	  "write a page: an inspector of all objects over the moments of a log, or of "
+	  "--at=E1,E2,..." },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, json),
 	  "print one JSON object" },
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct heap_cmd, quiet),
@@ -133,8 +136,9 @@ static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, con
 		return NULL;
 	st->ops->place(st, (*ret)->addr, &p);
 	if (p.where == HEAP_NOWHERE)
-		return err_new(ERR_USAGE, "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64,
-			       text, (*ret)->addr, st->now);
+		return err_new(ERR_USAGE,
+			       "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64, text,
+			       (*ret)->addr, st->now);
 	return NULL;
 }
 
@@ -222,7 +226,8 @@ static struct err *check(const struct heap_cmd *c, int argc)
 		return err_new(ERR_USAGE, "--types=%s says where the types of a log are: it goes "
 			       "with --read", c->types);
 	if (c->memory.n && !c->on.n && !c->read)
-		return err_new(ERR_USAGE, "--memory=%s: when? --on=FUNCTION says where it is logged",
+		return err_new(ERR_USAGE, "--memory=%s: when? --on=FUNCTION says where it is "
+					  "logged",
 			       c->memory.value[0]);
 	if (c->writers && !c->diff)
 		return err_new(ERR_USAGE, "--writers goes with --diff");

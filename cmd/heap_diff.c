@@ -46,7 +46,8 @@ static void print_text(const struct heap_diff *d, uint64_t top)
 	for (size_t i = 0; i < d->types && i < top; i++) {
 		const struct heap_diff_type *t = &d->type[i];
 
-		printf("%10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64 "  %s\n",
+		printf("%10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64
+		       "  %s\n",
 		       t->appeared, t->appeared_bytes, t->gone, t->gone_bytes, t->changed, t->name);
 	}
 	if (d->types > top)

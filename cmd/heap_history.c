@@ -217,8 +217,8 @@ struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 	} else {
 		printf("%s%s", x->type ? x->type : "", x->type ? " " : "");
 		text_plain(stdout, c->history);
-		printf(" at 0x%" PRIx64 ": %zu change%s\n     event  thread  value  %s\n", h.addr, h.n,
-		       h.n == 1 ? "" : "s", h.logged ? "logged before" : "by");
+		printf(" at 0x%" PRIx64 ": %zu change%s\n     event  thread  value  %s\n", h.addr,
+		       h.n, h.n == 1 ? "" : "s", h.logged ? "logged before" : "by");
 		err = print_text(st, &h, x);
 		if (h.truncated)
 			printf("... and more: given up after %" PRIu64 "\n", h.truncated);

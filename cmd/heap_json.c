@@ -63,7 +63,8 @@ static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, 
 		struct heap_value *to = heap_value_target(v, x);
 
 		if (to && to->of && !(to->flags & HEAP_MISSING))
-			json_object_set_new(o, "pointee", value(v, to, depth - 1, level + 1, shared));
+			json_object_set_new(o, "pointee",
+					    value(v, to, depth - 1, level + 1, shared));
 	}
 	set_flags(o, x->flags);
 	return o;

@@ -235,7 +235,8 @@ static struct err *page_write(struct page *p, const char *title, const char *pat
 	page = profile_page_until(page, "/*DATA*/", f);
 	fputs("{\"title\":", f);
 	page_string(f, title);
-	fprintf(f, ",\"events\":%d,\"moments\":[%s],\"roots\":[%s],\"traces\":[%s],\"aborts\":[%s],",
+	fprintf(f, ",\"events\":%d,\"moments\":[%s],\"roots\":[%s],\"traces\":[%s],"
+		   "\"aborts\":[%s],",
 		heap_store_log(p->d.st) != NULL, p->moments.p, p->roots.p, p->t.traces.p,
 		p->t.aborts.p);
 	page_data_write(&p->d, f);

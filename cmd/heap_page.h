@@ -69,7 +69,9 @@ void page_data_write(struct page_data *d, FILE *f);	/* "names":...,"objects":...
 /* heap_page_trace.c: traces and aborts that a log tells at its present event. */
 struct page_traces { struct page_text traces, aborts; bool some_trace, some_abort; };
 void page_traces_event(struct page_data *d, struct page_traces *t);
-/* Rows for objects of LuaJIT: what they are, each followed by a comma; then ", row" for bytecode. */
+/*
+ * Rows for objects of LuaJIT: what they are, each followed by a comma; then ", row" for bytecode.
+ */
 void page_luajit_first(struct page_data *d, FILE *f, const struct heap_block *b, const char *type);
 void page_luajit_rest(struct page_data *d, FILE *f, const struct heap_block *b, const char *type);
 

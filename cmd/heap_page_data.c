@@ -235,7 +235,8 @@ static void bytes(struct page_data *d, FILE *f, const struct heap_block *b)
 
 		got = d->st->ops->read(d->st, b->addr + at, line, n);
 		for (size_t i = 0; i < n; i++)
-			k += (size_t)(i < got ? snprintf(text + k, sizeof(text) - k, "%02x ", line[i])
+			k += (size_t)(i < got ? snprintf(text + k, sizeof(text) - k, "%02x ",
+							 line[i])
 					      : snprintf(text + k, sizeof(text) - k, "?? "));
 		text[k++] = ' ';
 		for (size_t i = 0; i < got; i++)

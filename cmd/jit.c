@@ -40,7 +40,8 @@ static const struct option_row jit_rows[] = {
 	{ "elf", 0, "DIR", OPTION_STRING, offsetof(struct jit_cmd, elf),
 	  "write the objects that were registered, one file each" },
 	{ "symbolize", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, symbolize),
-	  "give names to a profile that the program wrote: pprof's, or a text heap profile; to stdout for pprof, or:" },
+	  "give names to a profile that the program wrote: pprof's, or a text heap profile; to "
+	  "stdout for pprof, or:" },
 	PROFILE_OUT_ROWS(jit_cmd, out),
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct jit_cmd, quiet),
 	  "no progress on stderr" },
@@ -349,7 +350,8 @@ static struct err *symbolize(const struct listing *l, struct profile *p)
 	jit_symbolize(l->log, l->o->at ? l->event : jit_written(l->log), p, &named);
 	if (named.moved)
 		log_warn(
-			"%s is of another run: its libraries lie elsewhere, and JIT code gets no names",
+			"%s is of another run: its libraries lie elsewhere, and JIT code gets no "
+			"names",
 			l->o->symbolize);
 	snprintf(note, sizeof(note), "hindsight named %u of %u addresses, %u of JIT code",
 		 named.named, named.locations, named.jit);

@@ -31,7 +31,8 @@ static const struct option_row leaks_rows[] = {
 	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct leaks_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "alloc", 0, "FN[:SIZEARG|:=BYTES]", OPTION_LIST, offsetof(struct leaks_cmd, alloc),
-	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1), or of BYTES" },
+	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many "
+	  "bytes as argument SIZEARG says (default 1), or of BYTES" },
 	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct leaks_cmd, free),
 	  "FN frees what argument ARG points to (default 1)" },
 	{ "holders", 0, "ADDR|EXPR", OPTION_STRING, offsetof(struct leaks_cmd, holders),

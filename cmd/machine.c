@@ -97,7 +97,8 @@ static void abilities_find(struct ability a[ABILITIES], char **why_ret)
 	bool cpuid = cpuid_can_trap(), tsc = tsc_can_trap(), registers = debug_registers_work();
 
 	*why_ret = NULL;
-	if (err && asprintf(why_ret, "none that can be used%s%s: points in computing code are named "
+	if (err && asprintf(why_ret, "none that can be used%s%s: points in computing code are "
+				     "named "
 			    "by state", err->os_errno ? ", " : "",
 			    err->os_errno ? strerror(err->os_errno) : "") < 0)
 		*why_ret = NULL;
@@ -108,7 +109,8 @@ static void abilities_find(struct ability a[ABILITIES], char **why_ret)
 	err_free(err);
 	a[1] = (struct ability){ "cpuid", cpuid,
 				 cpuid ? "can be made to trap (cpuid faulting)"
-				       : "cannot be made to trap: it is found in code and replaced" };
+				       : "cannot be made to trap: it is found in code and "
+					 "replaced" };
 	a[2] = (struct ability){ "rdtsc", tsc,
 				 tsc ? "can be made to trap (PR_SET_TSC)"
 				     : "does not trap though PR_SET_TSC is granted: it is found in "
@@ -120,9 +122,11 @@ static void abilities_find(struct ability a[ABILITIES], char **why_ret)
 	a[4] = (struct ability){ "strings", registers && strings != DEBUG_STRINGS_NEVER,
 				 !registers ? "repeated stores to a watched word: by pages, too" :
 				 strings == DEBUG_STRINGS_MARKED ?
-					 "repeated stores to a watched word are told late, and marked" :
+					 "repeated stores to a watched word are told late, and "
+					 "marked" :
 				 strings == DEBUG_STRINGS_LATE ?
-					 "repeated stores to a watched word are told late, unmarked" :
+					 "repeated stores to a watched word are told late, "
+					 "unmarked" :
 				 strings == DEBUG_STRINGS_ONCE ?
 					 "repeated stores to a watched word are told at once" :
 					 "repeated stores to a watched word are not told" };

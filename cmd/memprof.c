@@ -51,11 +51,13 @@ static const struct option_row memprof_rows[] = {
 	{ "human-readable", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, human),
 	  "in that report KiB and MiB" },
 	{ "list", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, list),
-	  "print every event: EVENT THREAD alloc|realloc|free, old address and size, new ones, place" },
+	  "print every event: EVENT THREAD alloc|realloc|free, old address and size, new ones, "
+	  "place" },
 	{ "pid", 'p', "PID", OPTION_COUNT, offsetof(struct memprof_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "alloc", 0, "FN[:SIZEARG|:=BYTES]", OPTION_LIST, offsetof(struct memprof_cmd, alloc),
-	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1), or of BYTES" },
+	  "FN, a function or its address 0x..., allocates, too: its result is a block of as many "
+	  "bytes as argument SIZEARG says (default 1), or of BYTES" },
 	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct memprof_cmd, free),
 	  "FN frees what argument ARG points to (default 1)" },
 	{ "churn", 0, "N", OPTION_COUNT, offsetof(struct memprof_cmd, churn),
@@ -284,7 +286,8 @@ static struct err *memprof_run(const void *opts, int argc, char **argv)
 	if (c->at && c->to)
 		return err_new(ERR_USAGE, "--at and --to are the same: one of them");
 	if (c->read && (c->pid || c->alloc.n || c->free.n))
-		return err_new(ERR_USAGE, "--pid, --alloc and --free are for traces, not for a file "
+		return err_new(ERR_USAGE, "--pid, --alloc and --free are for traces, not for a "
+					  "file "
 			       "of memprof (--read): leave them out");
 	if (c->read && argc)
 		return err_new(ERR_USAGE, "--read=%s and a trace: one of them", c->read);

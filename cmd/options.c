@@ -472,7 +472,8 @@ struct err *cmd_trace_find(const char *name, char **ret)
 		struct err *err;
 
 		if (!cmd_is_pack(name))
-			return err_new(ERR_TRACE, "%s is a file, and neither a trace directory nor a "
+			return err_new(ERR_TRACE, "%s is a file, and neither a trace directory nor "
+						  "a "
 				       "packed trace ('hindsight pack' makes them)", name);
 		err = cmd_unpack_to_base(name, ret);
 		if (err) {

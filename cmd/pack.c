@@ -732,7 +732,8 @@ struct err *cmd_unpack_to_base(const char *path, char **ret)
 	if (!stat(*ret, &dir)) {
 		if (dir.st_mtime >= file.st_mtime)
 			return NULL;	/* unpacked before */
-		return err_new(ERR_TRACE, "%s is newer than %s: remove that, or see 'hindsight unpack'",
+		return err_new(ERR_TRACE, "%s is newer than %s: remove that, or see 'hindsight "
+					  "unpack'",
 			       path, *ret);
 	}
 	err = unpack_file(path, *ret, &p);

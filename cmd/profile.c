@@ -34,14 +34,18 @@ static const struct option_row profile_rows[] = {
 	{ "pid", 'p', "PID", OPTION_COUNT, AT(pid), "of this process (default: the first)" },
 	{ "all", 'a', NULL, OPTION_FLAG, AT(all), "of all processes" },
 	{ "rate", 'r', "HZ", OPTION_COUNT, AT(rate),
-	  "samples in a second of processor time, in each pass; with --read: how many there were (default 1000)" },
+	  "samples in a second of processor time, in each pass; with --read: how many there were "
+	  "(default 1000)" },
 	{ "passes", 'n', "N", OPTION_COUNT, AT(passes),
-	  "replay so many times, and look at other moments each time (default: one for each processor)" },
+	  "replay so many times, and look at other moments each time (default: one for each "
+	  "processor)" },
 	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
 	{ "to", 0, "EVENT", OPTION_COUNT, AT(to), "up to this event" },
-	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
+	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during),
+	  "only while this function is called" },
 	{ "vm", 0, VM_WORDS, OPTION_CHOICE, AT(vm),
-	  "show functions of Lua, Python, JavaScript (auto), of one of them only, or the interpreter's own" },
+	  "show functions of Lua, Python, JavaScript (auto), of one of them only, or the "
+	  "interpreter's own" },
 	{ "wall", 'w', NULL, OPTION_FLAG, AT(wall),
 	  "time in system calls that may sleep, by the recorded times, instead of processor time" },
 	{ "diff", 0, "A-B:C-D|TRACE", OPTION_STRING, AT(diff),
@@ -84,7 +88,8 @@ static struct err *check(const struct profile_cmd *c)
 				       "forms");
 	}
 	if (c->read && (c->pid || c->all || c->passes || c->wall))
-		return err_new(ERR_USAGE, "--read=%s: samples that are there; leave out --pid, --all, "
+		return err_new(ERR_USAGE, "--read=%s: samples that are there; leave out --pid, "
+					  "--all, "
 			       "--passes and --wall", c->read);
 	if (c->pid && c->all)
 		return err_new(ERR_USAGE, "-p and --all: one of them");
@@ -235,8 +240,9 @@ static struct err *write_speedscope(const struct cpuprof *p, const char *name, c
  */
 static char *page_source(void *ctx, const char *path)
 {
-	static const char *const ends[] = { ".c",  ".h",  ".cc", ".cpp", ".cxx", ".hpp", ".S", ".rs",
-					    ".go", ".lua", ".py", ".js",  ".ts",  ".mjs", ".l", ".y" };
+	static const char *const ends[] = { ".c",  ".h",   ".cc", ".cpp", ".cxx", ".hpp",
+					    ".S",  ".rs",  ".go", ".lua", ".py",  ".js",
+					    ".ts", ".mjs", ".l",  ".y" };
 	const char *dot = strrchr(path, '.'), *dir = ctx;
 	_cleanup_free_ char *text = NULL, *packed = NULL, *whole = NULL;
 	struct err *err = NULL;
@@ -323,7 +329,8 @@ static struct err *part(const struct profile_cmd *c, const char *dir, struct cpu
 {
 	if (!p->samples && c->pid && dir && !cmd_has_process(dir, c->pid))
 		return err_new(ERR_USAGE,
-			       "the recording has no process %" PRIu64 " (see hindsight ps)", c->pid);
+			       "the recording has no process %" PRIu64 " (see hindsight ps)",
+			       c->pid);
 	if (!p->samples && c->pid)
 		return err_new(ERR_USAGE,
 			       "process %" PRIu64 " used no processor time (see hindsight ps)",
@@ -367,7 +374,8 @@ static struct err *diff(const struct profile_cmd *c, const struct cpuprof *p)
 	/* Digits, '-' and ':', and no file: nobody calls a trace so. */
 	if (strchr(c->diff, ':') && !c->diff[strspn(c->diff, "0123456789-:")] &&
 	    access(c->diff, F_OK) && !ranges(c->diff, e))
-		return err_new(ERR_USAGE, "--diff=%s: events A-B:C-D, A less than B and C less than D, "
+		return err_new(ERR_USAGE, "--diff=%s: events A-B:C-D, A less than B and C less "
+					  "than D, "
 			       "or a TRACE", c->diff);
 	if (ranges(c->diff, e)) {
 		copy_part(p, e[0], e[1], &a);

@@ -99,7 +99,8 @@ void profile_show_diff(const struct cpuprof *a, const struct cpuprof *b,
 	struct diff d;
 
 	make(&d, a, b, v);
-	printf("%.1f ms before, %.1f ms after: %+.1f ms\n\n   self ms: before    after   change   total change\n",
+	printf("%.1f ms before, %.1f ms after: %+.1f ms\n\n   self ms: before    after   change   "
+	       "total change\n",
 	       (double)d.all[0] / 1e6, (double)d.all[1] / 1e6, (double)(d.all[1] - d.all[0]) / 1e6);
 	for (size_t i = 0; i < d.n && i < v->top; i++) {
 		const struct row *r = &d.row[i];

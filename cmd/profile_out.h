@@ -13,13 +13,18 @@ struct profile_out {
 };
 
 #define PROFILE_OUT_ROWS(type, field) \
-	{ "pprof", 0, "FILE", OPTION_STRING, offsetof(struct type, field.pprof), "write the stacks for pprof (profile.proto, gzip)" }, \
+	{ "pprof", 0, "FILE", OPTION_STRING, offsetof(struct type, field.pprof), \
+	  "write the stacks for pprof (profile.proto, gzip)" }, \
 	{ "collapsed", 0, "FILE", OPTION_STRING, offsetof(struct type, field.collapsed), \
 	  "write the stacks as lines 'outer;...;inner VALUE'" }, \
-	{ "svg", 0, "FILE", OPTION_STRING, offsetof(struct type, field.svg), "draw a flame graph" }, \
-	{ "flame", 0, "FILE", OPTION_STRING, offsetof(struct type, field.flame), "write a page with a flame graph to go into and search" }, \
-	{ "dot", 0, "FILE", OPTION_STRING, offsetof(struct type, field.dot), "write the call graph for graphviz" }, \
-	{ "value", 0, "NAME", OPTION_STRING, offsetof(struct type, field.value), "which column of values to draw" }
+	{ "svg", 0, "FILE", OPTION_STRING, offsetof(struct type, field.svg), \
+	  "draw a flame graph" }, \
+	{ "flame", 0, "FILE", OPTION_STRING, offsetof(struct type, field.flame), \
+	  "write a page with a flame graph to go into and search" }, \
+	{ "dot", 0, "FILE", OPTION_STRING, offsetof(struct type, field.dot), \
+	  "write the call graph for graphviz" }, \
+	{ "value", 0, "NAME", OPTION_STRING, offsetof(struct type, field.value), \
+	  "which column of values to draw" }
 
 /* The paths of its forms, for outfile_check(); some are NULL. */
 #define PROFILE_OUT_PATHS(o) (o).pprof, (o).collapsed, (o).svg, (o).flame, (o).dot

@@ -37,7 +37,8 @@ static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output),
 	  "write the trace to DIR, which must not exist" },
 	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size),
-	  "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
+	  "end the recording when events and data take SIZE bytes (500K, 2G); the program goes "
+	  "on" },
 	{ "wait", 0, NULL, OPTION_FLAG, AT(wait_all),
 	  "return when all has ended that PROGRAM has started, not when PROGRAM has" },
 	{ "kill", 0, NULL, OPTION_FLAG, AT(kill_rest),
@@ -45,7 +46,8 @@ static const struct option_row rec_rows[] = {
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks),
 	  "how to name a point in time" },
 	{ "cpu", 0, "host|x86-64-v2|x86-64-v3|x86-64-v4", OPTION_CHOICE, AT(cpu),
-	  "what processor the program sees: at a level the recording replays on every processor that has it" },
+	  "what processor the program sees: at a level the recording replays on every processor "
+	  "that has it" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
 	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb),
 	  "room for records of system calls in each process (default 256, 4 to 444)" },
@@ -95,7 +97,8 @@ static struct err *check_program(const char *path)
 	if (n == sizeof(ident) && recorder_is_32bit(ident))
 		return err_new(
 			ERR_UNSUPPORTED,
-			"cannot record %s: it is a 32-bit program; only x86-64 programs can be recorded",
+			"cannot record %s: it is a 32-bit program; only x86-64 programs can be "
+			"recorded",
 			path);
 	return NULL;
 }

@@ -188,7 +188,8 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 			return text;
 		}
 		if (addr - f->regs[i].fs_base < THREAD_BLOCK) {
-			text = alloc_printf("a name", "thread control block of thread %d", f->task[i].tid);
+			text = alloc_printf("a name", "thread control block of thread %d",
+					    f->task[i].tid);
 			return text;
 		}
 		if (sp < m->start || sp >= m->end ||

@@ -224,7 +224,8 @@ char *names_stack(struct server *s, struct symbols *sym, int tid, const struct r
 		return NULL;
 	symbols_locals(sym, &frame, &mem, cfa, is_local, &l);
 	code = names_code(sym, frame.r[SYMBOLS_RIP]);
-	text = alloc_printf("a name", "%s%sframe of %s", l.name ? l.name : "", l.name ? ", " : "", code);
+	text = alloc_printf("a name", "%s%sframe of %s", l.name ? l.name : "", l.name ? ", " : "",
+			    code);
 	free(code);
 	free(l.name);
 	return text;

@@ -263,7 +263,8 @@ void stop_reply(struct server *s, const struct replay_stop *stop)
 }
 
 static const char copy_note[] =
-	"With other registers than the recording's this is a copy of the program, to be thrown away: its system calls "
+	"With other registers than the recording's this is a copy of the program, to be thrown "
+	"away: its system calls "
 	"fail.  Any step back leads to the recording, as it was.\n";
 
 /* alone: this thread, no other */

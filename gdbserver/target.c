@@ -92,7 +92,8 @@ static const struct reg avx[] = {
 	Y(8), Y(9), Y(10), Y(11), Y(12), Y(13), Y(14), Y(15),
 };
 
-#define HIGH16(F) F(16, 0), F(17, 1), F(18, 2), F(19, 3), F(20, 4), F(21, 5), F(22, 6), F(23, 7), F(24, 8), F(25, 9), F(26, 10), \
+#define HIGH16(F) F(16, 0), F(17, 1), F(18, 2), F(19, 3), F(20, 4), \
+	F(21, 5), F(22, 6), F(23, 7), F(24, 8), F(25, 9), F(26, 10), \
 	F(27, 11), F(28, 12), F(29, 13), F(30, 14), F(31, 15)
 #define XH(n, i) { "xmm" #n, "vec128", 128, XSAVE, 64 * i, 16, ZMM_16 }
 #define YH(n, i) { "ymm" #n "h", "uint128", 128, XSAVE, 64 * i + 16, 16, ZMM_16 }
@@ -107,21 +108,33 @@ static const struct reg avx512[] = {
 static const struct reg pkeys[] = { { "pkru", "uint32", 32, XSAVE, 0, 4, PKRU } };
 
 static const char types_core[] =
-	"<flags id=\"i386_eflags\" size=\"4\"><field name=\"\" start=\"22\" end=\"31\"/><field name=\"CF\" start=\"0\" end=\"0\"/>"
-	"<field name=\"\" start=\"1\" end=\"1\"/><field name=\"PF\" start=\"2\" end=\"2\"/><field name=\"AF\" start=\"4\" end=\"4\"/>"
-	"<field name=\"ZF\" start=\"6\" end=\"6\"/><field name=\"SF\" start=\"7\" end=\"7\"/><field name=\"TF\" start=\"8\" end=\"8\"/>"
-	"<field name=\"IF\" start=\"9\" end=\"9\"/><field name=\"DF\" start=\"10\" end=\"10\"/><field name=\"OF\" start=\"11\" end=\"11\"/>"
+	"<flags id=\"i386_eflags\" size=\"4\"><field name=\"\" start=\"22\" end=\"31\"/>"
+	"<field name=\"CF\" start=\"0\" end=\"0\"/>"
+	"<field name=\"\" start=\"1\" end=\"1\"/><field name=\"PF\" start=\"2\" end=\"2\"/>"
+	"<field name=\"AF\" start=\"4\" end=\"4\"/>"
+	"<field name=\"ZF\" start=\"6\" end=\"6\"/><field name=\"SF\" start=\"7\" end=\"7\"/>"
+	"<field name=\"TF\" start=\"8\" end=\"8\"/>"
+	"<field name=\"IF\" start=\"9\" end=\"9\"/><field name=\"DF\" start=\"10\" end=\"10\"/>"
+	"<field name=\"OF\" start=\"11\" end=\"11\"/>"
 	"</flags>";
 #define VEC128 \
-	"<vector id=\"v4f\" type=\"ieee_single\" count=\"4\"/><vector id=\"v2d\" type=\"ieee_double\" count=\"2\"/>" \
-	"<vector id=\"v16i8\" type=\"int8\" count=\"16\"/><vector id=\"v8i16\" type=\"int16\" count=\"8\"/>" \
-	"<vector id=\"v4i32\" type=\"int32\" count=\"4\"/><vector id=\"v2i64\" type=\"int64\" count=\"2\"/>" \
-	"<union id=\"vec128\"><field name=\"v4_float\" type=\"v4f\"/><field name=\"v2_double\" type=\"v2d\"/>" \
-	"<field name=\"v16_int8\" type=\"v16i8\"/><field name=\"v8_int16\" type=\"v8i16\"/><field name=\"v4_int32\" type=\"v4i32\"/>" \
-	"<field name=\"v2_int64\" type=\"v2i64\"/><field name=\"uint128\" type=\"uint128\"/></union>"
+	"<vector id=\"v4f\" type=\"ieee_single\" count=\"4\"/>" \
+	"<vector id=\"v2d\" type=\"ieee_double\" count=\"2\"/>" \
+	"<vector id=\"v16i8\" type=\"int8\" count=\"16\"/>" \
+	"<vector id=\"v8i16\" type=\"int16\" count=\"8\"/>" \
+	"<vector id=\"v4i32\" type=\"int32\" count=\"4\"/>" \
+	"<vector id=\"v2i64\" type=\"int64\" count=\"2\"/>" \
+	"<union id=\"vec128\"><field name=\"v4_float\" type=\"v4f\"/>" \
+	"<field name=\"v2_double\" type=\"v2d\"/>" \
+	"<field name=\"v16_int8\" type=\"v16i8\"/><field name=\"v8_int16\" type=\"v8i16\"/>" \
+	"<field name=\"v4_int32\" type=\"v4i32\"/>" \
+	"<field name=\"v2_int64\" type=\"v2i64\"/><field name=\"uint128\" type=\"uint128\"/>" \
+	"</union>"
 static const char types_sse[] = VEC128
-	"<flags id=\"i386_mxcsr\" size=\"4\"><field name=\"IE\" start=\"0\" end=\"0\"/><field name=\"DE\" start=\"1\" end=\"1\"/>"
-	"<field name=\"ZE\" start=\"2\" end=\"2\"/><field name=\"OE\" start=\"3\" end=\"3\"/><field name=\"UE\" start=\"4\" end=\"4\"/>"
+	"<flags id=\"i386_mxcsr\" size=\"4\"><field name=\"IE\" start=\"0\" end=\"0\"/>"
+	"<field name=\"DE\" start=\"1\" end=\"1\"/>"
+	"<field name=\"ZE\" start=\"2\" end=\"2\"/><field name=\"OE\" start=\"3\" end=\"3\"/>"
+	"<field name=\"UE\" start=\"4\" end=\"4\"/>"
 	"<field name=\"PE\" start=\"5\" end=\"5\"/></flags>";
 
 static const char types_avx512[] = VEC128	/* types are known in their feature only */

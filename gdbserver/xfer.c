@@ -83,7 +83,8 @@ void do_threads_xml(struct server *s, const char *p, size_t len)
 void do_memory_map(struct server *s, const char *p, size_t len)
 {
 	static const char map[] =
-		"<?xml version=\"1.0\"?><!DOCTYPE memory-map PUBLIC \"+//IDN gnu.org//DTD GDB Memory Map V1.0//EN\" "
+		"<?xml version=\"1.0\"?><!DOCTYPE memory-map PUBLIC \"+//IDN gnu.org//DTD GDB "
+		"Memory Map V1.0//EN\" "
 		"\"http://sourceware.org/gdb/gdb-memory-map.dtd\"><memory-map>"
 		"<memory type=\"ram\" start=\"0x0\" length=\"0xffffffffffffffff\"/></memory-map>";
 
@@ -123,7 +124,8 @@ void do_osdata(struct server *s, const char *p, size_t len)
 	(void)len;
 	reply_text(
 		&xml,
-		"<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"osdata.dtd\"><osdata type=\"%s\">",
+		"<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"osdata.dtd\"><osdata "
+		"type=\"%s\">",
 		threads	    ? "threads"
 		: processes ? "processes"
 			    : "types");

@@ -14,8 +14,8 @@
 static const struct py_layout layouts[] = {
 	{ 11, "CPython 3.11", 40, 0, 16, 848, 8, 152, 56, 8, 16, 32, 48, 56, 69, 68, 72, 184, 48,
 	  72, 24, 56, 64, 864, 40 },
-	{ 12, "CPython 3.12", 40, 0, 72, 312, 8, 136, 56, 0, 8, 0, 8, 56, 70, 0, 68, 192, 40, 56, 40, 52,
-	  60, 872, 32 },
+	{ 12, "CPython 3.12", 40, 0, 72, 312, 8, 136, 56, 0, 8, 0, 8, 56, 70, 0, 68, 192, 40, 56,
+	  40, 52, 60, 872, 32 },
 	{ 13, "CPython 3.13", 632, 7264, 7344, 7600, 8, 152, 72, 0, 0, 0, 8, 56, 70, 0, 68, 200, 40,
 	  56, 40, 52, 60, 872, 32 },
 };
@@ -445,10 +445,11 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		st->vm = py.vm;
 		st->state = state_of(&py, c);
 		if (st->state == GUESTS_STATE_GC)
-			walk_add(g, w, &(struct guests_frame){ .kind = GUESTS_GC_FRAME,
-							       .function = string_intern(g, "GC", 2),
-							       .vm = py.vm,
-							       .host = (unsigned)first });
+			walk_add(g, w,
+				 &(struct guests_frame){ .kind = GUESTS_GC_FRAME,
+							 .function = string_intern(g, "GC", 2),
+							 .vm = py.vm,
+							 .host = (unsigned)first });
 	}
 	mem_u64(g, py.thread + py.y->current, &frame);
 	if (st->vm == py.vm && !st->chain.root)

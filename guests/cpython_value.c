@@ -15,7 +15,7 @@ enum { OB_TYPE = 8, OB_SIZE = 16, TP_NAME = 24, TP_FLAGS = 168, TP_DICT = 264, I
 
 struct type {
 	uint64_t addr, flags;
-	const char *name;	/* as in the type: "int", "collections.deque"; of a class its name */
+	const char *name; /* as in the type: "int", "collections.deque"; of a class its name */
 };
 
 static bool type_read(const struct py *py, uint64_t addr, struct type *ret)
@@ -459,7 +459,8 @@ static void method_put(const struct py *py, uint64_t o, const struct type *type,
 
 	(void)type;
 	out_word(t, "<bound method ");
-	name_put(t, kind && !strcmp(kind, "function") ? py_text(py, py_word(py, function + 40)) : "?");
+	name_put(t,
+		 kind && !strcmp(kind, "function") ? py_text(py, py_word(py, function + 40)) : "?");
 	out_word(t, " of ");
 	py_put(py, py_word(py, o + 24), t);
 	out_word(t, ">");

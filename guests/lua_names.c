@@ -16,8 +16,8 @@ struct operations {
 static const char *const arithmetic_52[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow",
 					     "__unm", NULL };
 static const char *const arithmetic_53[] = { "__add", "__sub", "__mul", "__mod", "__pow", "__div",
-					     "__idiv", "__band", "__bor", "__bxor", "__shl", "__shr",
-					     "__unm", "__bnot", NULL };
+					     "__idiv", "__band", "__bor", "__bxor", "__shl",
+					     "__shr", "__unm", "__bnot", NULL };
 #define BITS(first, last) ((2ull << (last)) - (1ull << (first)))
 static const struct operations operations[] = {
 	{ 0, 3, 4, 5, 255, 6, 255, 9, 11, 18, 20, 21, 22, 23, 24, 25, 28, 29, 33,

@@ -28,8 +28,11 @@ void lua_text_string(struct out *t, struct guests *g, uint64_t addr, uint64_t le
 			if (e)
 				out_format(t, "\\%c", *e);
 			else if (c[i] < ' ' || c[i] == 127)
-				out_format(t, i + 1 < n && c[i + 1] >= '0' && c[i + 1] <= '9' ? "\\%03u" : "\\%u",
-					    c[i]);
+				out_format(t,
+					   i + 1 < n && c[i + 1] >= '0' && c[i + 1] <= '9'
+						   ? "\\%03u"
+						   : "\\%u",
+					   c[i]);
 			else
 				out_add(t, (const char *)&c[i], 1);
 		}

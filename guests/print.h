@@ -16,7 +16,10 @@ struct guests_show {
 			size_t max);
 	void *ctx;
 };
-/* ", Lua 5.4: interpreter", ", LuaJIT 2.1: trace, trace 3 from t.lua:12"; nothing without a guest */
+/*
+ * ", Lua 5.4: interpreter", ", LuaJIT 2.1: trace, trace 3 from t.lua:12"; nothing without a
+ * guest.
+ */
 void guests_print_state(FILE *out, const struct guests_stack *st);
 /* The frames of the last guests_unwind(), a line for each, and why there are not more. */
 void guests_print(FILE *out, struct guests *g, const struct guests_stack *st,

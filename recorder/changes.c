@@ -306,7 +306,8 @@ static void audit_effect(const struct rec_changes *c, unsigned known, const stru
 	}
 	if (n)
 		log_warn(
-			"audit: %s(0x%lx, 0x%lx, 0x%lx) changed %zu bytes from 0x%lx on that its row does not list",
+			"audit: %s(0x%lx, 0x%lx, 0x%lx) changed %zu bytes from 0x%lx on that its "
+			"row does not list",
 			sys_name(call->nr) ? sys_name(call->nr) : "?", (long)call->args[0],
 			(long)call->args[1], (long)call->args[2], n, (long)first);
 }

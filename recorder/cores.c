@@ -44,7 +44,8 @@ struct rec_cores {
 
 static void cpuinfo_make(const struct rec_cores *c, unsigned cores)
 {
-	char *real = cores_file_get("/proc/cpuinfo"), *text = real ? cpuinfo_text(real, cores) : NULL;
+	char *real = cores_file_get("/proc/cpuinfo"),
+	     *text = real ? cpuinfo_text(real, cores) : NULL;
 
 	if (text)
 		cores_file_put(c->dir, "cpuinfo", text);

@@ -40,7 +40,8 @@ static const struct flag_word { uint32_t leaf, subleaf; enum reg reg; const char
 	  "serialize - tsxldtrk - pconfig arch_lbr ibt - amx_bf16 avx512_fp16 amx_tile amx_int8 - "
 	  "- flush_l1d arch_capabilities" },
 	{ 7, 1, EAX,
-	  "sha512 sm3 sm4 - avx_vnni avx512_bf16 - cmpccxadd - - fzrm fsrs fsrc - - - - fred lkgs - "
+	  "sha512 sm3 sm4 - avx_vnni avx512_bf16 - cmpccxadd - - fzrm fsrs fsrc - - - - fred lkgs "
+	  "- "
 	  "- amx_fp16 - avx_ifma - - lam" },
 	{ 7, 1, EDX, "- - - - avx_vnni_int8 avx_ne_convert - - amx_complex - avx_vnni_int16" },
 	{ 0xd, 1, EAX, "xsaveopt xsavec xgetbv1 xsaves" },
@@ -48,10 +49,12 @@ static const struct flag_word { uint32_t leaf, subleaf; enum reg reg; const char
 	{ 0x10, 0, EBX, "- cat_l3 cat_l2 mba" },
 	{ 0x80000001, 0, ECX,
 	  "lahf_lm cmp_legacy svm extapic cr8_legacy abm sse4a misalignsse 3dnowprefetch osvw ibs "
-	  "xop skinit wdt - lwp fma4 tce - nodeid_msr - tbm topoext perfctr_core perfctr_nb - bpext "
+	  "xop skinit wdt - lwp fma4 tce - nodeid_msr - tbm topoext perfctr_core perfctr_nb - "
+	  "bpext "
 	  "ptsc perfctr_llc mwaitx" },
 	{ 0x80000001, 0, EDX,
-	  "- - - - - - - - - - - syscall - - - - - - - mp nx - mmxext - - fxsr_opt pdpe1gb rdtscp - "
+	  "- - - - - - - - - - - syscall - - - - - - - mp nx - mmxext - - fxsr_opt pdpe1gb rdtscp "
+	  "- "
 	  "lm 3dnowext 3dnow" },
 	{ 0x80000008, 0, EBX,
 	  "clzero irperf xsaveerptr - rdpru - - - - wbnoinvd - - amd_ibpb - amd_ibrs amd_stibp - - "

@@ -203,7 +203,8 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 	if (n <= 0) {
 		if (rec_warn_once(rec, (uint64_t)SYS_splice << 32))
 			log_warn(
-				"output that was spliced to stdout is not in the recording: replay will not echo it");
+				"output that was spliced to stdout is not in the recording: replay "
+				"will not echo it");
 		return;
 	}
 	e = rec_effect(rec, TRACE_ECHO);

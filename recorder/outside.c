@@ -140,12 +140,14 @@ static void announce(struct recorder *rec, const char *name, const char *whom, b
 	snprintf(said[said_n++], sizeof(*said), "%s", name);
 	if (read)
 		log_warn(
-			"%s is shared with %s, which is not recorded: it is read again at each step of the program; what it "
+			"%s is shared with %s, which is not recorded: it is read again at each "
+			"step of the program; what it "
 			"sees change between two system calls will not replay",
 			name, whom);
 	else
 		log_warn(
-			"%s is shared with %s, which is not recorded: what that changes there will not replay",
+			"%s is shared with %s, which is not recorded: what that changes there will "
+			"not replay",
 			name, whom);
 }
 

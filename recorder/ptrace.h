@@ -9,8 +9,8 @@
  *
  *	recorder's stop of the tracee	emulated stop	when the tracer resumes the tracee
  *	-----------------------------	-------------	---------------------------------
- *	signal			PT_SIGNAL	the same stop is handled again, with the tracer's signal
- *	seccomp, syscall entry		PT_ENTRY	the same stop is handled again, with registers as they are now
+ *	signal			PT_SIGNAL	again, with the tracer's signal
+ *	seccomp, syscall entry		PT_ENTRY	again, with its present registers
  *	STOP_CLONE, STOP_EXIT,		PT_CLONE, ...	the same stop is handled again
  *	STOP_GROUP, vfork's exit
  *	whatever; READY at a point	PT_EXIT, PT_TRAP, PT_EXEC, PT_TOLD	READY

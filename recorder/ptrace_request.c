@@ -471,7 +471,8 @@ static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_ta
 			return -ESRCH;
 		if (rec_warn_once(rec, (uint64_t)SYS_ptrace << 32))
 			log_warn(
-				"the program traces process %d, which is not recorded: it is told EPERM",
+				"the program traces process %d, which is not recorded: it is told "
+				"EPERM",
 				(int)number);
 		return -EPERM;
 	}

@@ -213,7 +213,8 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 	}
 	if (!rec->unlisted_slept_n && !t->call.in_place)
 		log_warn(
-			"what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
+			"what %s writes is not known, and it sleeps while other tasks run: what "
+			"they see of it before it "
 			"returns may not replay",
 			sys_name(t->call.nr) ? sys_name(t->call.nr) : "a new system call");
 	if (!slept)
@@ -522,7 +523,8 @@ static struct err *refuse_int80(struct recorder *rec, struct rec_task *t, struct
 
 	if (rec_warn_once(rec, 0x80))
 		log_warn(
-			"32-bit system calls (int 0x80) cannot be recorded: they are answered ENOSYS");
+			"32-bit system calls (int 0x80) cannot be recorded: they are answered "
+			"ENOSYS");
 	regs->orig_rax = (uint64_t)-1;
 	regs->rax = (uint64_t)-ENOSYS;
 	TRY(tracee_regs_set(t->tid, regs));

@@ -602,11 +602,13 @@ static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 	}
 	if (command)
 		log_warn(
-			"what %s %s writes is not in the table: all memory is compared at each of these calls",
+			"what %s %s writes is not in the table: all memory is compared at each of "
+			"these calls",
 			name, command);
 	else
 		log_warn(
-			"what %s(0x%lx, 0x%lx, ...), number %ld, writes is not in the table: all memory is compared at "
+			"what %s(0x%lx, 0x%lx, ...), number %ld, writes is not in the table: all "
+			"memory is compared at "
 			"each of these calls",
 			name ? name : "?", (long)call->args[0], (long)call->args[1],
 			(long)call->nr);

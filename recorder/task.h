@@ -369,9 +369,11 @@ struct recorder {
 	pid_t root;
 	int root_status;
 	bool root_done, started;
-	const char *
-		witness; /* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
-				 * the bytes too, to find the one that differs */
+	/*
+	 * HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all) the bytes
+	 * too, to find the one that differs
+	 */
+	const char *witness;
 	cpu_set_t affinity; /* that the program sees */
 	unsigned cores;
 	struct rec_cores *cores_files;

@@ -81,7 +81,10 @@ static void cut_parameters(char *s)
 	s[i] = 0;
 }
 
-/* "A::f(int) const::{lambda()#1}", from the space on: what qualifies a function in which the name is. */
+/*
+ * "A::f(int) const::{lambda()#1}", from the space on: what qualifies a function in which the name
+ * is.
+ */
 static bool within_qualified(const char *s)
 {
 	static const char *const words[] = { " ", "const", "volatile", "restrict", "&" };

@@ -16,7 +16,8 @@ bool type_word(const char *name)
 {
 	static const char *const words[] = { "struct", "union", "enum", "class", "unsigned",
 					     "signed", "long", "short", "int", "char", "float",
-					     "double", "_Bool", "bool", "const", "volatile", "void" };
+					     "double", "_Bool", "bool", "const", "volatile",
+					     "void" };
 	size_t n = strcspn(name, " *");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
@@ -39,7 +40,8 @@ static const struct symbols_type *spelled(struct symbols *s, const char *name)
 		is_short += n == 5 && !strncmp(w, "short", n);
 		is_unsigned += n == 8 && !strncmp(w, "unsigned", n);
 		rest += strncmp(w, "long", n) && strncmp(w, "short", n) &&
-			strncmp(w, "unsigned", n) && strncmp(w, "int", n) && strncmp(w, "signed", n);
+			strncmp(w, "unsigned", n) && strncmp(w, "int", n) &&
+			strncmp(w, "signed", n);
 	}
 	if (rest || longs > 2)
 		return NULL;
@@ -234,8 +236,8 @@ static const struct symbols_type *common_type(struct parser *p, const struct val
 		return t;
 	if (symbols_type_size(t) < 4 ||
 	    symbols_type_kind(symbols_type_strip(t)) == SYMBOLS_T_ENUM) {
-		wide = number_type(p, symbols_type_size(t) == 4 && !is_signed(t) ? "unsigned" : "int",
-				   NULL);
+		wide = number_type(
+			p, symbols_type_size(t) == 4 && !is_signed(t) ? "unsigned" : "int", NULL);
 		t = wide ? wide : t;
 	}
 	return t;

@@ -4,7 +4,7 @@
  *
  *	OFFSET	SIZE			DESCRIPTION
  *	0	sizeof(struct ix_header)	magic, version, what it was made from, the sections
- *	...	each section		at a multiple of 8, in the byte order of the machine (x86-64 only)
+ *	...	each section		at a multiple of 8, in the byte order of x86-64
  *
  * The worker may have been taken over by the file it reads.  So a reader believes nothing: each
  * number is compared with the size of the section that it points into when it is used, and a wrong
@@ -155,14 +155,20 @@ struct ix_rules {
  *	uint16_t tag		0: the end of a list of children, nothing follows
  *	uint8_t children, flags	IX_FLAG_*
  *	uint32_t has		bit 1 << IX_A_x for each value that follows, in this order
- *	values			uint32_t: strings, references; two uint32_t: ranges, locations; ULEB128: numbers
+ *	values			uint32_t: strings, references; two uint32_t: ranges, locations;
+ *				ULEB128: numbers
  */
 #define IX_ATTRS(X) \
-	X(sibling, REF) X(name, STR) X(linkage_name, STR) X(type, REF) X(abstract_origin, REF) X(specification, REF) \
-	X(signature, REF) X(byte_size, NUM) X(ranges, PAIR) X(location, LOC) X(frame_base, LOC) X(const_value, NUM) \
-	X(upper_bound, NUM) X(count, NUM) X(data_member_location, NUM) X(member_expr, LOC) X(bit_size, NUM) \
-	X(bit_offset, NUM) X(data_bit_offset, NUM) X(decl_file, STR) X(decl_line, NUM) X(call_file, STR) \
-	X(call_line, NUM) X(call_column, NUM) X(virtuality, NUM) X(encoding, NUM) X(import, REF) X(lower_bound, NUM) \
+	X(sibling, REF) X(name, STR) X(linkage_name, STR) X(type, REF) X(abstract_origin, REF) \
+	X(specification, REF) \
+	X(signature, REF) X(byte_size, NUM) X(ranges, PAIR) X(location, LOC) X(frame_base, LOC) \
+	X(const_value, NUM) \
+	X(upper_bound, NUM) X(count, NUM) X(data_member_location, NUM) X(member_expr, LOC) \
+	X(bit_size, NUM) \
+	X(bit_offset, NUM) X(data_bit_offset, NUM) X(decl_file, STR) X(decl_line, NUM) \
+	X(call_file, STR) \
+	X(call_line, NUM) X(call_column, NUM) X(virtuality, NUM) X(encoding, NUM) X(import, REF) \
+	X(lower_bound, NUM) \
 	X(discr, REF) X(discr_value, NUM) X(alignment, NUM) X(bound_expr, LOC)
 enum ix_attr {
 #define X(name, shape) IX_A_##name,

@@ -2,8 +2,8 @@
  * go.c - .gopclntab, which every Go program has, stripped or not: functions, lines, and how far rsp
  * is below the CFA.
  *
- *	header	magic(4) 0(2) quantum(1) pointer size(1) nfunc(8) nfiles(8) [text start(8)] then offsets of: names,
- *		units, files, pc tables, functions (8 each)
+ *	header	magic(4) 0(2) quantum(1) pointer size(1) nfunc(8) nfiles(8) [text start(8)]
+ *		then offsets of: names, units, files, pc tables, functions (8 each)
  *	1.18 and later (magic f0, f1): the function table has pairs of 32 bits, relative to the text
  *	start;
  *	1.16 (magic fa): no text start, pairs of 64 bits, a function begins with its address.

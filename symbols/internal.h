@@ -4,8 +4,8 @@
  *	struct symbols		a space: regions (mappings), caches by process address
  *	  struct family		what spaces share: files by name, modules by content, strings
  *	    struct file		a name the program saw -> a module, opened when first needed
- *	    struct symbols_module	ELF, symbol tables, CFI, DWARF: all in the file's own addresses ("vaddr");
- *				a process address minus the region's bias
+ *	    struct symbols_module	ELF, symbol tables, CFI, DWARF, in the file's own
+ *				addresses ("vaddr"): a process address minus the region's bias
  */
 #ifndef SYMBOLS_INTERNAL_H
 #define SYMBOLS_INTERNAL_H
@@ -40,15 +40,20 @@ uint32_t hash_str(const char *s, size_t n);
 
 #define SECTIONS(X) \
 	X(EH_FRAME, ".eh_frame") X(EH_FRAME_HDR, ".eh_frame_hdr") X(DEBUG_FRAME, ".debug_frame") \
-	X(DEBUG_INFO, ".debug_info") X(DEBUG_TYPES, ".debug_types") X(DEBUG_ABBREV, ".debug_abbrev") \
-	X(DEBUG_LINE, ".debug_line") X(DEBUG_STR, ".debug_str") X(DEBUG_LINE_STR, ".debug_line_str") \
-	X(DEBUG_RANGES, ".debug_ranges") X(DEBUG_RNGLISTS, ".debug_rnglists") X(DEBUG_LOC, ".debug_loc") \
+	X(DEBUG_INFO, ".debug_info") X(DEBUG_TYPES, ".debug_types") \
+	X(DEBUG_ABBREV, ".debug_abbrev") \
+	X(DEBUG_LINE, ".debug_line") X(DEBUG_STR, ".debug_str") \
+	X(DEBUG_LINE_STR, ".debug_line_str") \
+	X(DEBUG_RANGES, ".debug_ranges") X(DEBUG_RNGLISTS, ".debug_rnglists") \
+	X(DEBUG_LOC, ".debug_loc") \
 	X(DEBUG_LOCLISTS, ".debug_loclists") X(DEBUG_ADDR, ".debug_addr") \
 	X(DEBUG_STR_OFFSETS, ".debug_str_offsets") X(DEBUG_ARANGES, ".debug_aranges") \
-	X(SYMTAB, ".symtab") X(STRTAB, ".strtab") X(DYNSYM, ".dynsym") X(DYNSTR, ".dynstr") X(DYNAMIC, ".dynamic") \
+	X(SYMTAB, ".symtab") X(STRTAB, ".strtab") X(DYNSYM, ".dynsym") X(DYNSTR, ".dynstr") \
+	X(DYNAMIC, ".dynamic") \
 	X(PLT, ".plt") X(PLT_SEC, ".plt.sec") X(PLT_GOT, ".plt.got") X(IPLT, ".iplt") \
 	X(RELA_PLT, ".rela.plt") X(RELA_DYN, ".rela.dyn") \
-	X(GNU_DEBUGDATA, ".gnu_debugdata") X(GNU_DEBUGLINK, ".gnu_debuglink") X(GNU_DEBUGALTLINK, ".gnu_debugaltlink") \
+	X(GNU_DEBUGDATA, ".gnu_debugdata") X(GNU_DEBUGLINK, ".gnu_debuglink") \
+	X(GNU_DEBUGALTLINK, ".gnu_debugaltlink") \
 	X(DEBUG_INFO_DWO, ".debug_info.dwo") \
 	X(BUILD_ID, ".note.gnu.build-id") X(GOPCLNTAB, ".gopclntab") X(TEXT, ".text")
 enum section_id {

@@ -221,7 +221,8 @@ static struct err *ended(int status)
 	if (WTERMSIG(status) == SIGSYS)
 		return err_new(
 			ERR_UNSUPPORTED,
-			"the process that reads debug information was killed for a forbidden system call");
+			"the process that reads debug information was killed for a forbidden "
+			"system call");
 	if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)
 		return err_new(ERR_UNSUPPORTED,
 			       "the process that reads debug information took too long");

@@ -60,7 +60,8 @@ static struct err *make_dirs(char *path)
 				path[bad] = 0;
 				errno = EROFS;
 			}
-			return err_new(ERR_USAGE, "cannot make the directory %s for traces: %s; set "
+			return err_new(ERR_USAGE, "cannot make the directory %s for traces: %s; "
+						  "set "
 				       "HINDSIGHT_TRACE_DIR to one that can be written", path,
 				       strerror(errno));
 		}

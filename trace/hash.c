@@ -2,8 +2,8 @@
  * hash.c - the name of a content: a hash of its bytes, of which holes are not read.
  *
  *	up to HASH_PLAIN_MAX bytes	XXH3_128 of the bytes
- *	longer				XXH3_128 of (offset, bytes) of each block of 64 KB that is not all zeros (the last
- *					may be shorter), then of the length
+ *	longer				XXH3_128 of (offset, bytes) of each block of 64 KB that is
+ *					not all zeros (the last may be shorter), then of the length
  *
  * So a sparse file of terabytes costs what is in it, and has the same name wherever its holes got
  * lost.

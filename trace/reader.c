@@ -63,7 +63,8 @@ static struct err *cannot_read(const struct trace_reader *r, const char *under, 
 			       e == EMFILE || e == ENFILE
 				       ? "allow more open files (ulimit -n)"
 				       : e == ENOMEM ? "free some memory"
-						     : "change its permissions, or be another user");
+						     : "change its permissions, or be another "
+						       "user");
 	return err_new(ERR_TRACE, "%s: damaged: cannot read %s%s%s%s%s: %s", r->dir, what, name,
 		       *path ? " (" : "", path, *path ? ")" : "", plain);
 }

@@ -4,10 +4,11 @@
  * A jump needs five bytes and the instruction has two, so others are displaced into the stub.  The
  * shapes, tried in this order:
  *
- *	after	syscall and the instructions behind it; a conditional jump may be the last, and so may `ret` or `jmp`
- *		when only padding follows
- *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction stays where it is.
- *		Of cpuid, which stays a ud2 there (ud2.h), for who branches to it
+ *	after	syscall and the instructions behind it; a conditional jump may be the last, and so
+ *		may `ret` or `jmp` when only padding follows
+ *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction
+ *		stays where it is.  Of cpuid, which stays a ud2 there (ud2.h), for who branches to
+ *		that address
  *
  * Nothing near may look like a branch into the replaced bytes.  A task found in the middle of them
  * (it was in a call there, or a signal handler returns to it) goes on in the stub: see

@@ -117,7 +117,8 @@ struct err *ticks_open(pid_t tid, uint64_t period, int sig, int *fd_ret)
 	if (!cpu)
 		return err_new(
 			ERR_UNSUPPORTED,
-			"no counter of retired conditional branches is known for this processor; use --ticks=landmark");
+			"no counter of retired conditional branches is known for this processor; "
+			"use --ticks=landmark");
 	attr.config = cpu->config;
 	attr.sample_period = period ? period : INT64_MAX;
 	fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -177,7 +178,8 @@ static struct err *self_test(void)
 		return NULL;
 	return err_new(
 		ERR_UNSUPPORTED,
-		"the processor's branch counter miscounts (%lu instead of %d); use --ticks=landmark",
+		"the processor's branch counter miscounts (%lu instead of %d); use "
+		"--ticks=landmark",
 		(unsigned long)counted[0], ITERATIONS);
 }
 

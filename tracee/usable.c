@@ -40,7 +40,8 @@ static struct err *check_memory(void)
 	    process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == 1)
 		return NULL;
 	return err_new(ERR_UNSUPPORTED,
-		       "process_vm_readv and process_vm_writev are refused here (%s): allow them in "
+		       "process_vm_readv and process_vm_writev are refused here (%s): allow them "
+		       "in "
 		       "the seccomp filter of the sandbox or container",
 		       strerror(errno));
 }

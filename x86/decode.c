@@ -10,7 +10,8 @@
  */
 #define NOT_LINKED_IN(processor)                                                                   \
 	__attribute__((weak)) int processor##_global_init(void *handle);                           \
-	__attribute__((weak)) int processor##_option(void *handle, cs_opt_type type, size_t value); \
+	__attribute__((weak)) int processor##_option(void *handle, cs_opt_type type, \
+						     size_t value); \
 	int processor##_global_init(void *handle)                                                  \
 	{                                                                                          \
 		(void)handle;                                                                      \

@@ -143,7 +143,8 @@ static uint32_t symbol_keep(struct reader *r, const struct ljs_symbol *s)
 		while (i < r->l->aliases && r->l->alias[i] != keep.name)
 			i++;
 		if (i == r->l->aliases) {
-			r->l->alias = alloc_more(r->l->alias, i + 1, sizeof(*r->l->alias), "a profile");
+			r->l->alias =
+				alloc_more(r->l->alias, i + 1, sizeof(*r->l->alias), "a profile");
 			r->l->alias[r->l->aliases++] = keep.name;
 		}
 		keep.alias = (uint32_t)i + 1;
@@ -167,7 +168,8 @@ static void symbol_add(void *ctx, const struct ljs_symbol *s)
 			break;
 		if (r->cfuncs == r->cfunc_room) {
 			r->cfunc_room = 2 * r->cfunc_room + 256;
-			r->cfunc = alloc_more(r->cfunc, r->cfunc_room, sizeof(*r->cfunc), "a profile");
+			r->cfunc =
+				alloc_more(r->cfunc, r->cfunc_room, sizeof(*r->cfunc), "a profile");
 		}
 		r->cfunc[r->cfuncs++] = (struct named){ s->addr, symbol_keep(r, s) };
 		break;
@@ -478,7 +480,8 @@ struct err *alloc_ljm_read(const void *bytes, size_t len, struct alloc_log **ret
 	struct err *err = ljs_read(&r.in, &symbols, symbol_add, &r);
 
 	if (!err && (!ljs_magic(&r.in, "ljm", &version) || !version || version > 3))
-		err = err_new(ERR_TRACE, version ? "a memory profile of version %u; 1 to 3 are known"
+		err = err_new(ERR_TRACE, version ? "a memory profile of version %u; 1 to 3 are "
+						   "known"
 						 : "no memory profile (\"ljm\") behind its symbols",
 			      version);
 	*ret = NULL;
@@ -486,8 +489,8 @@ struct err *alloc_ljm_read(const void *bytes, size_t len, struct alloc_log **ret
 		alloc_log_destroy(r.l);
 	} else {
 		r.version = version;
-		r.internal = alloc_stack_add(
-			r.l, &(struct alloc_stack){ .source = ALLOC_INTERNAL, .where = "INTERNAL" });
+		r.internal = alloc_stack_add(r.l, &(struct alloc_stack){ .source = ALLOC_INTERNAL,
+									 .where = "INTERNAL" });
 		alloc_events_room(r.l, len / 8);
 		*ret = r.l;
 		err = read_events(&r);

@@ -298,7 +298,8 @@ static void curve(struct sum *s)
 	t->points = s->q->points < n ? s->q->points : (unsigned)n;
 	t->point = alloc_zeroed(t->points + 1, sizeof(*t->point), "totals");
 	t->point_event = alloc_zeroed(t->points + 1, sizeof(*t->point_event), "totals");
-	t->curve = alloc_zeroed((size_t)(t->points + 1) * (t->owners + 1), sizeof(*t->curve), "totals");
+	t->curve = alloc_zeroed((size_t)(t->points + 1) * (t->owners + 1), sizeof(*t->curve),
+				"totals");
 	live = alloc_zeroed(t->owners + 1, sizeof(*live), "totals");
 	for (size_t i = s->q->from; i < s->q->to; i++) {
 		const struct alloc_event *e = &s->l->event[i];

@@ -60,7 +60,9 @@ static void put_value(const struct audit_attribute *a, FILE *out)
 		fprintf(out, "', 'bytes(%zu)')", a->text.n);
 	else
 		fprintf(out, "', '%s')",
-			a->kind == AUDIT_NUMBER ? "int" : a->kind == AUDIT_STRING ? "str" : "other");
+			a->kind == AUDIT_NUMBER	  ? "int"
+			: a->kind == AUDIT_STRING ? "str"
+						  : "other");
 }
 
 static void put_group(const struct audit_log *l, const struct group *g, FILE *out)

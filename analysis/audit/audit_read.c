@@ -147,7 +147,8 @@ static void attribute_add(struct audit_log *l, const struct audit_attribute *a)
 {
 	if (l->attributes == l->attributes_room) {
 		l->attributes_room = l->attributes_room ? 2 * l->attributes_room : 64;
-		l->attribute = alloc_more(l->attribute, l->attributes_room, sizeof(*l->attribute), "a log");
+		l->attribute = alloc_more(l->attribute, l->attributes_room, sizeof(*l->attribute),
+					  "a log");
 	}
 	l->attribute[l->attributes++] = *a;
 }

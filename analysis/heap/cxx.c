@@ -223,7 +223,8 @@ static bool pointer_is(struct heap_view *v, struct heap_value *x)
 		if (!unique_at(x->of, &at) || !view_u64(v, x->addr + at, &p))
 			return false;
 	} else if (shape_is(name, "shared_ptr") || shape_is(name, "weak_ptr")) {
-		if (!shape_word(v, x, "_M_ptr", &p) || !shape_word(v, x, "_M_refcount._M_pi", &info))
+		if (!shape_word(v, x, "_M_ptr", &p) ||
+		    !shape_word(v, x, "_M_refcount._M_pi", &info))
 			return false;
 		if (info && view_read(v, info + 8, n, 8))
 			counts = heap_text(v, " (use count %u, weak count %u)", n[0],

@@ -97,7 +97,8 @@ static bool function_is(struct heap_view *v, struct heap_value *x)
 		return false;
 	if (strstr(functor, "(*)")) {
 		v->st->ops->place(v->st, target, &p);
-		shape_closed(x, heap_text(v, "std::function calling %s", p.text ? p.text : functor));
+		shape_closed(x,
+			     heap_text(v, "std::function calling %s", p.text ? p.text : functor));
 		return true;
 	}
 	x->text = heap_text(v, "std::function holding %s", functor);
@@ -180,8 +181,8 @@ static bool path_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value in = { .addr = x->addr };
 	uint64_t offset;
 
-	if (len < 6 || !shape_begins(name, "std::filesystem::") || strcmp(name + len - 6, "::path") ||
-	    !shape_path(x->of, "_M_pathname", &offset, &in.of))
+	if (len < 6 || !shape_begins(name, "std::filesystem::") ||
+	    strcmp(name + len - 6, "::path") || !shape_path(x->of, "_M_pathname", &offset, &in.of))
 		return false;
 	in.addr += offset;
 	value_fill(v, &in);

@@ -64,9 +64,9 @@ static bool vector_is(struct heap_view *v, struct heap_value *x)
 {
 	uint64_t start, end, limit, one = symbols_type_size(symbols_type_argument(x->of, 0));
 
-	if (!shape_is(shape_name(x->of), "vector") || !one || !shape_word(v, x, "__begin_", &start) ||
-	    !shape_word(v, x, "__end_", &end) || !word(v, x, "__end_cap_.__value_", "__cap_", &limit) ||
-	    end < start || limit < end)
+	if (!shape_is(shape_name(x->of), "vector") || !one ||
+	    !shape_word(v, x, "__begin_", &start) || !shape_word(v, x, "__end_", &end) ||
+	    !word(v, x, "__end_cap_.__value_", "__cap_", &limit) || end < start || limit < end)
 		return false;
 	x->data[0] = start;
 	x->data[1] = (end - start) / one;
@@ -219,7 +219,8 @@ static bool node_element(struct heap_view *v, const struct symbols_type *map, ui
 static bool map_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = shape_is_either(name, "map", "multimap"), set = shape_is_either(name, "set", "multiset");
+	bool map = shape_is_either(name, "map", "multimap"),
+	     set = shape_is_either(name, "set", "multiset");
 	uint64_t n, element;
 
 	if ((!map && !set) ||

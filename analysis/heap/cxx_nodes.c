@@ -68,7 +68,8 @@ void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symb
 static bool map_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool map = shape_is_either(name, "map", "multimap"), set = shape_is_either(name, "set", "multiset");
+	bool map = shape_is_either(name, "map", "multimap"),
+	     set = shape_is_either(name, "set", "multiset");
 	uint64_t n, header;
 
 	if ((!map && !set) || !shape_word(v, x, "_M_t._M_impl._M_node_count", &n) ||

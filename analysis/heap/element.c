@@ -1,5 +1,6 @@
 /*
- * element.c - expressions that go through containers: "cache->rows[3]", "users[\"ann\"]", "owner->id".
+ * element.c - expressions that go through containers: "cache->rows[3]", "users[\"ann\"]",
+ * "owner->id".
  *
  * The language's operators on containers and smart pointers are functions, and nothing can be
  * called.  So where an expression makes no sense as it stands, its last step is taken among what

@@ -267,7 +267,8 @@ static char *mapping_line(struct replay *r, int pid, uint64_t pc)
 
 	err_free(err);
 	for (char *p = maps; p && *p && !found; p += strcspn(p, "\n") + (strchr(p, '\n') != NULL)) {
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && pc - start < end - start)
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
+		    pc - start < end - start)
 			found = must(strndup(p, strcspn(p, "\n")));
 	}
 	free(maps);
@@ -374,7 +375,8 @@ struct err *heap_history_find(struct heap_store *st, uint64_t addr, uint64_t siz
 	cover(&f, addr, size);
 	if (!size || f.watches * 8ull < size ||
 	    f.watch[f.watches - 1].addr + f.watch[f.watches - 1].len != addr + size)
-		return err_new(ERR_USAGE, "a history is of at most 32 bytes, not %llu: name a field",
+		return err_new(ERR_USAGE, "a history is of at most 32 bytes, not %llu: name a "
+					  "field",
 			       (unsigned long long)size);
 	f.place = must(calloc(PLACES, sizeof(*f.place)));
 	err = to_begin(&f);

@@ -36,7 +36,8 @@ static bool points_to(const struct symbols_type *pointer, const struct symbols_t
 
 static bool is_next(const char *name)
 {
-	return ends(name, "next") || ends(name, "sibling") || !strcmp(name, "link") || !strcmp(name, "nxt");
+	return ends(name, "next") || ends(name, "sibling") || !strcmp(name, "link") ||
+	       !strcmp(name, "nxt");
 }
 
 bool links_member(const struct symbols_type *t, const struct symbols_member *m)

@@ -60,7 +60,8 @@ struct err *heap_log_history(struct heap_store *st, uint64_t addr, uint64_t size
 
 	*ret = (struct heap_history){ .addr = addr, .size = size, .logged = true };
 	if (!size || size > 32)
-		return err_new(ERR_USAGE, "a history is of at most 32 bytes, not %llu: name a field",
+		return err_new(ERR_USAGE, "a history is of at most 32 bytes, not %llu: name a "
+					  "field",
 			       (unsigned long long)size);
 	for (size_t i = 0; i < st->moments && st->moment[i].event <= until && !err; i++) {
 		const struct heap_moment *m = &st->moment[i];

@@ -140,7 +140,8 @@ static void proto_log(struct logging *g, uint64_t addr)
 	a[1].text = (struct audit_text){ text, strlen(text) };
 	string_log(g, logging_word(g, addr + 112));
 	constants_log(g, logging_word(g, addr + 56), logging_half(g, addr + 20));
-	array_log(g, "Instruction[]", logging_word(g, addr + 64), logging_half(g, addr + 24), 4, -1);
+	array_log(g, "Instruction[]", logging_word(g, addr + 64), logging_half(g, addr + 24), 4,
+		  -1);
 	array_log(g, "Proto*[]", logging_word(g, addr + 72), logging_half(g, addr + 32), 8, -1);
 	array_log(g, "Upvaldesc[]", logging_word(g, addr + 80), logging_half(g, addr + 16), 16, 0);
 	array_log(g, "char[]", logging_word(g, addr + 88), logging_half(g, addr + 28), 1, -1);

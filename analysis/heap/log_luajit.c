@@ -214,7 +214,8 @@ static void trace_log(struct logging *g, uint64_t t)
 	if (nk > BIAS || nins < BIAS || nins - nk > 20000)
 		return;
 	logging_memory(g, "MCode[]", logging_word(g, t + 88), logging_half(g, t + 84));
-	logging_memory(g, "SnapShot[]", logging_word(g, t + 48), 12ull * (logging_half(g, t + 8) >> 16));
+	logging_memory(g, "SnapShot[]", logging_word(g, t + 48),
+		       12ull * (logging_half(g, t + 8) >> 16));
 	logging_memory(g, "SnapEntry[]", logging_word(g, t + 56), 4ull * logging_half(g, t + 44));
 	logging_memory(g, "IRIns[]", ir + 8ull * nk, 8ull * (nins - nk));
 	ir_objects(g, ir, nk);

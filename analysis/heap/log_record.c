@@ -269,9 +269,10 @@ static void memory_log(struct logging *g, struct scope *s, const char *text)
 	if (rest)
 		n = count_of(g, s, rest);
 	if (n > ELEMENTS_MAX || n > BYTES_MAX / one) {
-		failed(g, err_new(ERR_USAGE, "%s: %" PRIu64 " elements of %" PRIu64 " bytes: at most "
-				  "%d, and %d MB, are logged at a time", text, n, one, ELEMENTS_MAX,
-				  BYTES_MAX >> 20));
+		failed(g, err_new(ERR_USAGE,
+				  "%s: %" PRIu64 " elements of %" PRIu64 " bytes: at most "
+				  "%d, and %d MB, are logged at a time",
+				  text, n, one, ELEMENTS_MAX, BYTES_MAX >> 20));
 		return;
 	}
 	name = !strncmp(type, "struct ", 7) ? type + 7 : type;

@@ -13,7 +13,7 @@ enum heap_log_preset { HEAP_LOG_NONE, HEAP_LOG_LUAJIT, HEAP_LOG_LUA, HEAP_LOG_PY
 struct heap_logging {
 	/* pid, debug_dir, progress are those of the leak analysis */
 	struct leaks_options session;
-	const char *const *memory;	/* "EXPR:TYPE[:N]", at every event; N: number or expression */
+	const char *const *memory; /* "EXPR:TYPE[:N]", at every event; N: number or expression */
 	unsigned memories;
 	const char *const *on;		/* "FUNCTION[:NAME=EXPR]..." */
 	unsigned ons;

@@ -399,7 +399,8 @@ static struct err *log_eval_fields(struct heap_store *st, const char *text,
 	snprintf(name, sizeof(name), "%.*s", (int)n, text);
 	addr = text[n] ? named_at(st, name, &type) : 0;
 	if (!st->symbols || (!addr && text[0] != '(' && text[0] != '*'))
-		return err_new(ERR_USAGE, "%s: no address, attribute of the event or hint of logged "
+		return err_new(ERR_USAGE, "%s: no address, attribute of the event or hint of "
+					  "logged "
 					  "memory", text);
 	if (!addr)
 		return symbols_evaluate(st->symbols, text, NULL, 0, &mem, ret);

@@ -304,7 +304,8 @@ static void place_tail(const struct symbols_member *tail, uint64_t offset, char 
 {
 	const struct symbols_type *element = symbols_type_target(symbols_type_strip(tail->type));
 	uint64_t one = symbols_type_size(element);
-	int n = snprintf(path, size, ".%s[%" PRIu64 "]", tail->name ? tail->name : "", offset / one);
+	int n = snprintf(path, size, ".%s[%" PRIu64 "]", tail->name ? tail->name : "",
+			 offset / one);
 
 	if (n > 0 && (size_t)n < size && offset % one)
 		symbols_type_path(element, offset % one, true, path + n, size - (size_t)n);
@@ -502,7 +503,8 @@ static const struct heap_store_ops ops = { recording_destroy, recording_go,    r
 
 struct err *recording_only(const struct heap_store *st, const char *what)
 {
-	return st->ops == &ops ? NULL : err_new(ERR_USAGE, "%s is for recordings, not for logs", what);
+	return st->ops == &ops ? NULL
+			       : err_new(ERR_USAGE, "%s is for recordings, not for logs", what);
 }
 
 struct err *heap_recording_open(const char *trace_dir, const struct heap_recording_options *options,

@@ -51,8 +51,9 @@ bool writer_has_source(const struct heap_writer *w);
 void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup);
 
 /*
- * guest.c: an object of a language ("lua", "python") as it prints it, or a variable of a frame; NULL
- * = it is none.  The kind of one of LuaJIT's blocks by its first bytes; NULL = it is no object.
+ * guest.c: an object of a language ("lua", "python") as the language prints it, or a variable of a
+ * frame; NULL = there is none.  The kind of one of LuaJIT's blocks by its first bytes; NULL = the
+ * block is no object.
  */
 const char *guest_text(struct recording *r, uint64_t addr, const char *language);
 /* object: where it is; 0 = unknown */
@@ -62,7 +63,10 @@ const char *guest_named(struct recording *r, const char *language, const char *n
 bool guest_is_unknown(struct recording *r);
 void guest_fields(struct recording *r, const char *language, uint64_t addr, heap_field_fn *fn,
 		  void *ctx);
-/* "Lua table", "Python dict", of a block that a machine of this name has allocated; NULL = unknown */
+/*
+ * "Lua table", "Python dict", of a block that a machine of this name has allocated; NULL =
+ * unknown.
+ */
 const char *guest_block_name(struct recording *r, const struct alloc_stack *by, uint64_t addr,
 			     const unsigned char *bytes, uint64_t size);
 /* The object of Python that surely begins at addr: "Python dict"; NULL = none. */

@@ -73,8 +73,8 @@ static bool slice_is(struct heap_view *v, struct heap_value *x)
 	const char *name = shape_name(x->of);
 
 	if ((!shape_begins(name, "&[") && !shape_begins(name, "&mut [") &&
-	     !shape_begins(name, "alloc::boxed::Box<[")) || !shape_word(v, x, "data_ptr", &x->data[0]) ||
-	    !shape_word(v, x, "length", &x->data[1]))
+	     !shape_begins(name, "alloc::boxed::Box<[")) ||
+	    !shape_word(v, x, "data_ptr", &x->data[0]) || !shape_word(v, x, "length", &x->data[1]))
 		return false;
 	x->text = heap_text(v, "slice of %" PRIu64, x->data[1]);
 	x->flags |= HEAP_OPENS;
@@ -93,8 +93,8 @@ const struct heap_shape shape_rust_slice = { "slice", slice_is, slice_open };
 
 static bool vector_is(struct heap_view *v, struct heap_value *x)
 {
-	if (!shape_begins(shape_name(x->of), "alloc::vec::Vec<") || !symbols_type_argument(x->of, 0) ||
-	    !vector_parts(v, x, &x->data[0], &x->data[1]))
+	if (!shape_begins(shape_name(x->of), "alloc::vec::Vec<") ||
+	    !symbols_type_argument(x->of, 0) || !vector_parts(v, x, &x->data[0], &x->data[1]))
 		return false;
 	x->text = heap_text(v, "Vec(size=%" PRIu64 ")", x->data[1]);
 	x->flags |= HEAP_OPENS;
@@ -111,7 +111,8 @@ const struct heap_shape shape_rust_vector = { "Vec", vector_is, vector_open };
 
 static const struct symbols_type *table_of(const struct symbols_type *t, uint64_t *offset)
 {
-	static const char *const paths[] = { "base.table", "table", "base.map.table", "map.base.table" };
+	static const char *const paths[] = { "base.table", "table", "base.map.table",
+					     "map.base.table" };
 	const struct symbols_type *ret;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
@@ -140,8 +141,8 @@ static bool hash_is(struct heap_view *v, struct heap_value *x)
 	    (!shape_word(v, &table, "table.items", &x->data[2]) &&
 	     !shape_word(v, &table, "items", &x->data[2])))
 		return false;
-	x->text = heap_text(v, "%s(size=%" PRIu64 ")", strstr(name, "HashSet<") ? "HashSet" : "HashMap",
-			    x->data[2]);
+	x->text = heap_text(v, "%s(size=%" PRIu64 ")",
+			    strstr(name, "HashSet<") ? "HashSet" : "HashMap", x->data[2]);
 	x->flags |= HEAP_OPENS;
 	return true;
 }
@@ -338,7 +339,8 @@ static bool tree_is(struct heap_view *v, struct heap_value *x)
 
 	if (!tree_map(x, &map) || !shape_word(v, &map, "length", &n))
 		return false;
-	x->text = heap_text(v, "%s(size=%" PRIu64 ")", map.of == x->of ? "BTreeMap" : "BTreeSet", n);
+	x->text =
+		heap_text(v, "%s(size=%" PRIu64 ")", map.of == x->of ? "BTreeMap" : "BTreeSet", n);
 	if (n)
 		x->flags |= HEAP_OPENS;
 	else
@@ -356,8 +358,8 @@ static void tree_open(struct heap_view *v, struct heap_value *x)
 		return;
 	b.key = symbols_type_argument(map.of, 0);
 	b.value = symbols_type_argument(map.of, 1);
-	if (shape_path(b.leaf, "keys", &b.keys, NULL) && shape_path(b.leaf, "vals", &b.values, NULL) &&
-	    shape_path(b.leaf, "len", &b.len, NULL))
+	if (shape_path(b.leaf, "keys", &b.keys, NULL) &&
+	    shape_path(b.leaf, "vals", &b.values, NULL) && shape_path(b.leaf, "len", &b.len, NULL))
 		tree_walk(&b, node, height);
 }
 const struct heap_shape shape_rust_tree = { "BTreeMap", tree_is, tree_open };

@@ -267,7 +267,8 @@ const struct heap_shape shape_rust_nonzero = { "NonZero", nonzero_is, NULL };
 static bool duration_is(struct heap_view *v, struct heap_value *x)
 {
 	static const struct { uint64_t ns; const char *name; int digits; } units[] = {
-		{ 1000000000, "s", 9 }, { 1000000, "ms", 6 }, { 1000, "\u00b5s", 3 }, { 1, "ns", 0 },
+		{ 1000000000, "s", 9 }, { 1000000, "ms", 6 },
+		{ 1000, "\u00b5s", 3 }, { 1, "ns", 0 },
 	};
 	uint64_t secs, nanos;
 	char rest[16] = "";

@@ -64,7 +64,8 @@ static struct err *name_it(struct search *s, struct heap_difference *d)
 		struct heap_writer outer = *w;
 
 		writer_name(s->sym, &outer, i ? pc[i].lookup : regs.rip);
-		if (!writer_has_source(&outer) || (outer.module && strstr(outer.module, "/libc.so")))
+		if (!writer_has_source(&outer) ||
+		    (outer.module && strstr(outer.module, "/libc.so")))
 			continue;
 		if (!w->call)
 			outer.call = w->function;

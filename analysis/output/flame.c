@@ -54,7 +54,8 @@ static void box(const struct flame *f, uint32_t i, double height)
 	fprintf(f->out, "<g><title>");
 	xml_text(f->out, name);
 	fprintf(f->out,
-		" (%s, %.2f%%)</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>",
+		" (%s, %.2f%%)</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+		"fill=\"%s\"/>",
 		tree_value_text(value, v, profile_type_unit(f->p, f->type)),
 		all ? 100.0 * (double)v / (double)all : 0, f->x[i], y, w, ROW - 1,
 		tree_colour(colour, f->p, n));
@@ -82,8 +83,10 @@ struct err *profile_write_svg(const struct profile *p, unsigned type, const char
 	height = TOP + (f.t.depth + 1.0) * ROW;
 	place(&f);
 	fprintf(out,
-		"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-		"viewBox=\"0 0 %d %.0f\" font-family=\"monospace\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>"
+		"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+		"height=\"%.0f\" "
+		"viewBox=\"0 0 %d %.0f\" font-family=\"monospace\" font-size=\"12\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>"
 		"<text x=\"%d\" y=\"22\" font-size=\"15\" text-anchor=\"middle\">",
 		WIDTH, height, WIDTH, height, WIDTH / 2);
 	xml_text(out, title);

@@ -2,7 +2,8 @@
  * heap_read.c - text heap profiles, as gperftools and tcmalloc write them.
  *
  *	heap profile: 6: 3145728 [ 10: 5242880] @ heap_v2/524288
- *	  1: 1048576 [ 1: 1048576] @ 0x4006a1 0x7f00aabbccdd		live objects: bytes [allocated ones: bytes] @ stack, leaf first
+ *	  1: 1048576 [ 1: 1048576] @ 0x4006a1 0x7f00aabbccdd
+ *				live objects: bytes [allocated ones: bytes] @ stack, leaf first
  *	MAPPED_LIBRARIES:
  *	00400000-...							/proc/PID/maps
  *

@@ -152,12 +152,14 @@ void cpuprof_write_html(const struct cpuprof *p, const char *title, cpuprof_sour
 	page = profile_page_until(page, "/*DATA*/", out);
 	if (p->rate && p->passes)
 		snprintf(summary, sizeof(summary),
-			 "%" PRIu64 " samples of %.3f s processor time, %u pass(es) at %" PRIu64 " Hz",
+			 "%" PRIu64 " samples of %.3f s processor time, %u pass(es) at %" PRIu64
+			 " Hz",
 			 p->weight, (double)(p->weight * p->period_ns) / 1e9, p->passes, p->rate);
 	else
 		snprintf(summary, sizeof(summary), "%" PRIu64 " samples of %.3f s processor time%s",
 			 p->weight, (double)(p->weight * p->period_ns) / 1e9,
-			 p->rate ? "" : " if there were 1000 a second, which the file does not say");
+			 p->rate ? "" : " if there were 1000 a second, which the file does not "
+					"say");
 	fputs("{\"title\":", out);
 	profile_json_string(out, title);
 	fputs(",\"summary\":", out);

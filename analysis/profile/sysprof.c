@@ -5,7 +5,7 @@
  *						  0 function: address, chunk, first line
  *						  1 C function: address, name
  *						  2 trace: number, prototype, line
- *	"ljp" version 0 0 0  record*  0x80	record: state 0 to 9, or 10 to 12: a symbol that is new
+ *	"ljp" version 0 0 0  record*  0x80	record: state 0 to 9, or 10 to 12: a new symbol
  *
  * Numbers are ULEB128.  What was read is kept as records in their order, so that it can be written
  * again as it was.  A symbol counts from its record on: an address may change its meaning.

@@ -1,7 +1,8 @@
 /*
  * vmprofile.c - reads the counts that RaptorJIT keeps: samples by trace and state.
  *
- *	u32 0x1d50f007  u16 4  u16 0  u64 count[4097][11]		row 0: no trace, or any above 4096
+ *	u32 0x1d50f007  u16 4  u16 0  u64 count[4097][11]
+ *				row 0: no trace, or any above 4096
  */
 #include <stdlib.h>
 #include <string.h>

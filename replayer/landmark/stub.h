@@ -5,8 +5,9 @@
  *
  *	entry:	quick test of one register or word: equal -> slow
  *	miss:	the displaced instructions ; jmp back
- *	slow:	save rcx, rax ; count ; all tests, one after the other: different -> restore ; jmp miss
- *		restore ; int3						everything agrees: the replayer looks
+ *	slow:	save rcx, rax ; count
+ *		all tests, one after the other: different -> restore ; jmp miss
+ *		restore ; int3			everything agrees: the replayer compares the rest
  *
  * The slow tests need no flags: mov rcx, -value ; lea rcx, [rcx+reg] ; jrcxz.  Where flags are dead
  * at the point, the quick test is a comparison of 32 bits, else it is made the same way.  Saved

@@ -1,10 +1,12 @@
 /*
  * translate_emit.c - the copy of one block of the program's code.
  *
- *	copy	[jmp test]				at the point that is looked for; the test goes on behind it
- *		[compare the original bytes]		where the program may change them; different -> int3, TRAP_CHANGED
- *		instructions				moved; none uses flags or registers that the original does not
- *		branch					to copies, see below
+ *	copy	[jmp test]		at the point that is looked for; the test goes on behind it
+ *		[compare the		where the program may change them; different -> int3,
+ *		original bytes]		TRAP_CHANGED
+ *		instructions		moved; none uses flags or registers that the original does
+ *					not use
+ *		branch			to copies, see below
  *
  * A direct branch becomes an exit: `jmp *word', the word behind it, then int3, TRAP_EXIT and the
  * target's address.  The word leads to the int3 until the target has a copy.  Calls push the

@@ -55,7 +55,8 @@ static struct err *check_features(const struct trace_meta *m)
 			       lacks, m->cpu_model);
 	return err_new(
 		ERR_UNSUPPORTED,
-		"the program saw a processor with %s, which this one lacks (%s): record it with --cpu=%s to replay it here",
+		"the program saw a processor with %s, which this one lacks (%s): record it with "
+		"--cpu=%s to replay it here",
 		lacks, m->cpu_model, cpu_level_name(level));
 }
 
@@ -119,7 +120,8 @@ struct err *rp_machine_event(struct replay *r, struct trace_event *ev)
 			return err_new(
 				ERR_UNSUPPORTED,
 				"event %" PRIu64
-				": the program has used vector registers that this system does not have",
+				": the program has used vector registers that this system does not "
+				"have",
 				ev->n);
 		e->data = machine->state[n++];
 		e->data_len = len;

@@ -6,8 +6,8 @@
  * caller, and gets the next number.
  *
  *	SITES[hash of rsp and return address] -> struct rp_site -> next ...
- *		rsp, ret	together nearly the whole stack: what differs is who called the callers,
- *		off[10]		so here are the places of the next return addresses, as they lie for one
+ *		rsp, ret	together nearly the whole stack; the callers' callers differ,
+ *		off[10]		so here are the places of the next return addresses, for one
  *				way to get here.  Ways differ from some return address on, and so
  *				does what comes behind it: each has a site of its own.
  *		chain		and where an interpreter keeps its frames, if one is on the stack

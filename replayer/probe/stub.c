@@ -4,7 +4,7 @@
  * An entry:
  *	       int3				T1: the ring is full, or this is where to stop
  *	stub:  mov [RCX], rcx ; mov rcx, [COUNT] ; jrcxz T1 ; lea rcx, [rcx+1] ; mov [COUNT], rcx
- *	       look the stack up: eax = its number				only with returns: stack.c
+ *	       look the stack up: eax = its number	only with returns: stack.c
  *	       int3				T2: it has none yet
  *	       mov rcx, [POS] ; store record at [rcx + RING_END] ; lea rcx, [rcx + size] ; mov
  *	       [POS], rcx

@@ -10,9 +10,9 @@
  *	the timer	rings in an interrupt of the processor that the task runs on, so the task
  *			stops at that very instruction.  Nobody has to be woken first.  Where the
  *			task did not run just then it stops as soon as it does
- *	after_stop	adds what the task has used, less what the kernel takes for the stop itself (the
- *			least that any stop has cost).  Too early: the timer is set to the rest.  Else
- *			a sample
+ *	after_stop	adds what the task has used, less what the kernel takes for the stop
+ *			itself (the least that any stop has cost).  Too early: the timer is set
+ *			to the rest.  Else a sample
  *
  * The task may come to a system call before the timer rings.  That is no place to take a sample:
  * calls would get the time of the code around them.  The point moves on, by a little that is not

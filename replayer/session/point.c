@@ -3,9 +3,12 @@
  *
  * The text means the same in every session with the trace:
  *
- *	POINT  = EVENT | EVENT ":next" | EVENT { ":" PART }	after that event; just before the next one is made; further
- *	PART   = "+" N | PLACE { "," PLACE } "x" N		N single steps; the N-th stop for these places
- *	PLACE  = [KIND] ADDR [ "." LENGTH ] [ "I" CONDITION ]	hex; KIND = C, H: breakpoints, W, R, A: watchpoints
+ *	POINT  = EVENT | EVENT ":next" | EVENT { ":" PART }
+ *			after that event; just before the next one is made; further
+ *	PART   = "+" N | PLACE { "," PLACE } "x" N
+ *			N single steps; the N-th stop for these places
+ *	PLACE  = [KIND] ADDR [ "." LENGTH ] [ "I" CONDITION ]
+ *			hex; KIND = C, H: breakpoints, W, R, A: watchpoints
  *
  * Between two events one task runs, so its process need not be named.  A point that was come to by
  * a long way gets a short name: how often its instruction has been come to since the event.
@@ -473,7 +476,8 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 	replay_point_drop(point);
 	return err_new(
 		ERR_USAGE,
-		"'%.60s' is no point in this recording: give an event number, or what `when' prints as position",
+		"'%.60s' is no point in this recording: give an event number, or what `when' "
+		"prints as position",
 		text);
 }
 
@@ -548,7 +552,8 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 		ret->kind = REPLAY_STOP_BEGIN;
 	}
 	if (!err && !holds)
-		err = err_new(ERR_USAGE, "another process was the last to change this shared memory: "
+		err = err_new(ERR_USAGE, "another process was the last to change this shared "
+					 "memory: "
 					 "'hindsight heap --history=EXPR' tells which");
 	replay_point_drop(here);
 	free(now);

@@ -8,7 +8,8 @@
  *		flags, rax from where they are saved
  *		the instruction, with [S] for its operand; S back
  *		jmp next
- *	same:	a watched byte, and the instruction only moves: are there the same bytes already?  then as above
+ *	same:	a watched byte, and the instruction only moves: are there the same
+ *		bytes already?  then as above
  *	orig:	flags, rax, S back
  *		the instruction as it was: it may store anywhere, and faults where it should
  *	next:

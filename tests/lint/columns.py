@@ -1,19 +1,12 @@
 #!/usr/bin/python3
-"""columns.py ROOM... - fails on a line of more than 100 columns (tabs are 8).
+"""columns.py ROOM... - fails on a line of more than 100 columns (tabs are 8): nothing is exempt.
 
-Not meant: string literals, which people search for; rows of tables (macros); pictures in comments, which have tabs in them.
+Long string literals are written as adjacent ones.  Tables in abi/*.def, which are not C, are not read.
 """
 import os
-import re
 import sys
 
 LIMIT = 100
-
-
-def exempt(line):
-    return ('"' in line or line.endswith("\\") or line.startswith("#") or re.match(r"\s*[A-Z]+\(", line)
-            or re.match(r"\s*\*.*\t", line))
-
 
 bad = 0
 for room in sys.argv[1:]:
@@ -26,7 +19,7 @@ for room in sys.argv[1:]:
                 for n, line in enumerate(f, 1):
                     line = line.rstrip("\n")
                     width = len(line.expandtabs(8))
-                    if width > LIMIT and not exempt(line):
+                    if width > LIMIT:
                         bad = 1
                         print(f"{path}:{n}: {width} columns, the limit is {LIMIT}")
 sys.exit(bad)
