@@ -38,16 +38,33 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	return n;
 }
 
+/* Has its process no other task?  Then its end is reported, and no thread's is waited for first. */
+static bool is_alone(const struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->pid == t->pid)
+			return false;
+	}
+	return t->tid == t->pid;
+}
+
 /*
  * Let a task past its exit stop and wait until it has done its last writes.  A thread-group leader
  * whose threads live on reports nothing then, and the init of a pid namespace waits for others:
  * so look, and give up after a while.
  */
-static void exit_settle(struct rec_task *t)
+static void exit_settle(const struct recorder *rec, struct rec_task *t)
 {
-	for (unsigned i = 0; i < 2000; i++) {
-		int status;
+	enum { TICKS = 4 };	/* timer.c: then it waits for somebody else */
+	int status;
 
+	for (unsigned i = 0; i < TICKS && is_alone(rec, t); i++) {
+		if (waitpid(t->tid, &status, __WALL) != t->tid)
+			continue;
+		rec_task_stopped(t, status);
+		return;
+	}
+	for (unsigned i = 0; i < 2000; i++) {
 		if (waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid) {
 			rec_task_stopped(t, status);
 			return;
@@ -137,7 +154,7 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 	if (!witness)
 		robust_effects(rec, t, addr, n);
 	TRY(rec_resume(t, PTRACE_CONT, 0));
-	exit_settle(t);
+	exit_settle(rec, t);
 	for (unsigned i = 0; witness && i < n; i++)
 		rec_effect_stored(rec, witness, addr[i], 4);
 	write_exit(rec, t);

@@ -39,17 +39,18 @@ static struct rec_ud2s *found_before(struct recorder *rec, uint64_t offset, uint
 	return NULL;
 }
 
-static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr,
-			   const struct ud2_site *site)
+/* Patches that have been put in are the process's, and in the trace. */
+static struct err *note(struct recorder *rec, struct rec_task *t, const struct patch *p,
+			unsigned n)
 {
-	struct patch p;
-
-	if (patches_at(&t->mm->buf.patches, addr) || !ud2_put(t->tid, addr, site, &p))
-		return NULL;
-	if (!patches_add(&t->mm->buf.patches, &p))
-		return &err_nomem;
-	rec_effect_bytes(rec, addr, patch_ud2, sizeof(patch_ud2));
-	rec_effect_patch(rec, &p);
+	for (unsigned i = 0; i < n; i++) {
+		if (!p[i].n)
+			continue;
+		if (!patches_add(&t->mm->buf.patches, &p[i]))
+			return &err_nomem;
+		rec_effect_bytes(rec, p[i].addr, patch_ud2, sizeof(patch_ud2));
+		rec_effect_patch(rec, &p[i]);
+	}
 	return NULL;
 }
 
@@ -61,10 +62,26 @@ static bool is_needed(const struct recorder *rec, const struct rec_task *t, unsi
 static struct err *put_all(struct recorder *rec, struct rec_task *t, uint64_t addr,
 			   const struct ud2_site *site, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		if (is_needed(rec, t, site[i].kind))
-			TRY(put_one(rec, t, addr + site[i].offset, &site[i]));
+	enum { SOME = 64 };
+	struct tracee_mem mem = { t->tid, -1 };
+	struct ud2_site some[SOME];
+	struct patch p[SOME];
+	struct err *err = NULL;
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n && !err; i++) {
+		if (is_needed(rec, t, site[i].kind) &&
+		    !patches_at(&t->mm->buf.patches, addr + site[i].offset))
+			some[k++] = site[i];
+		if (k < SOME && i + 1 < n)
+			continue;
+		ud2_put_all(&mem, addr, some, k, p);
+		err = note(rec, t, p, k);
+		k = 0;
 	}
+	tracee_mem_close(&mem);
+	if (err)
+		return err;
 	return n ? rec_buffer_has_ud2(t, addr + site[0].offset,
 				     site[n - 1].offset - site[0].offset + 2)
 		 : NULL;

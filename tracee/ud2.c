@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "abi/page.h"
 #include "tracee/cpu.h"
 #include "tracee/level.h"
 #include "x86/decode.h"
@@ -341,24 +342,70 @@ struct err *ud2_on_path(pid_t tid, uint64_t addr, uint64_t end, struct ud2_site 
 
 /* ---- in and out ------------------------------------------------------------------------------ */
 
-bool ud2_put(pid_t tid, uint64_t addr, const struct ud2_site *site, struct patch *ret)
+/* Is the instruction there, in text?  Then a ud2 patch is put there; *ret as from ud2_put(). */
+static bool put_in_text(uint8_t *text, uint64_t addr, const struct ud2_site *site, struct patch *ret)
 {
 	struct ud2_site found;
 	uint8_t bytes[16] = { 0 };
-	struct err *err;
 
-	if (tracee_read_some(tid, addr, bytes, site->len) != site->len ||
-	    !looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
+	memcpy(bytes, text, site->len);
+	if (!looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
 	    found.len != site->len)
 		return false;
-	err = tracee_write(tid, addr, patch_ud2, sizeof(patch_ud2));
-	if (err) {
-		err_free(err);
-		return false;
-	}
+	memcpy(text, patch_ud2, sizeof(patch_ud2));
 	*ret = (struct patch){ .addr = addr, .kind = PATCH_UD2, .len = 2, .call_len = 2, .n = 1 };
 	memcpy(ret->bytes, bytes, 2);
 	return true;
+}
+
+/* The sites of one page: from the first patch to the last is one write. */
+static void put_page(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site,
+		     unsigned n, struct patch *ret)
+{
+	uint8_t text[PAGE_BYTES + 16];
+	uint64_t base = site[0].offset, first = UINT64_MAX, end = 0;
+	size_t len = site[n - 1].offset - base + site[n - 1].len;
+	size_t got = tracee_read_some(mem->tid, addr + base, text, len);
+	struct err *err;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t at = site[i].offset - base;
+
+		ret[i].n = 0;
+		if (at + site[i].len > got ||
+		    !put_in_text(text + at, addr + site[i].offset, &site[i], &ret[i]))
+			continue;
+		first = first < at ? first : at;
+		end = at + sizeof(patch_ud2);
+	}
+	if (!end)
+		return;
+	err = tracee_mem_write(mem, addr + base + first, text + first, end - first);
+	for (unsigned i = 0; err && i < n; i++)
+		ret[i].n = 0;
+	err_free(err);
+}
+
+void ud2_put_all(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site, unsigned n,
+	       struct patch *ret)
+{
+	for (unsigned i = 0, k; i < n; i = k) {
+		uint64_t page = page_down(addr + site[i].offset);
+
+		for (k = i + 1; k < n && page_down(addr + site[k].offset) == page;)
+			k++;
+		put_page(mem, addr, site + i, k - i, ret + i);
+	}
+}
+
+bool ud2_put(pid_t tid, uint64_t addr, const struct ud2_site *site, struct patch *ret)
+{
+	struct tracee_mem mem = { tid, -1 };
+	struct ud2_site here = { 0, site->kind, site->len };
+
+	ud2_put_all(&mem, addr, &here, 1, ret);
+	tracee_mem_close(&mem);
+	return ret->n;
 }
 
 const struct patch *ud2_at(const struct patches *ps, uint64_t addr)

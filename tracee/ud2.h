@@ -46,8 +46,13 @@ struct err *ud2_on_path(pid_t tid, uint64_t addr, uint64_t end, struct ud2_site 
 			  unsigned *n_ret);
 
 /*
- * Put one in: *ret for patches_add(), patch_ud2 is there now.  False: the bytes there are others.
+ * Put patches at sites in order of their offsets from addr.  ret[i], for patches_add(): its n is 0
+ * where the bytes are others than the site's or cannot be written; elsewhere patch_ud2 is there
+ * now.
  */
+void ud2_put_all(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site, unsigned n,
+	       struct patch *ret);
+/* One: false if the bytes there are others. */
 bool ud2_put(pid_t tid, uint64_t addr, const struct ud2_site *site, struct patch *ret);
 /*
  * The ud2 patch that made the instruction at addr (prefixes included) trap, or the jump that has

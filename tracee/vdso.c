@@ -24,7 +24,7 @@ static const struct { const char *name; int nr; } functions[] = {
  * What is left of the old function goes, so that its branches do not forbid a jump in ours
  * (tracee/patch.h).
  */
-static struct err *patch_function(pid_t tid, uint64_t addr, uint64_t size, int nr)
+static struct err *patch_function(struct tracee_mem *mem, uint64_t addr, uint64_t size, int nr)
 {
 	/* mov $nr,%eax; syscall; ret */
 	uint8_t call[] = { 0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3 };
@@ -39,10 +39,10 @@ static struct err *patch_function(pid_t tid, uint64_t addr, uint64_t size, int n
 		size = sizeof(call);
 	memset(body, 0xcc, sizeof(body));
 	memcpy(body, nr == NO_CALL ? none : call, sizeof(call));
-	return tracee_write(tid, addr, body, size);
+	return tracee_mem_write(mem, addr, body, size);
 }
 
-static struct err *patch_symbols(pid_t tid, uint64_t addr, const uint8_t *image, size_t len,
+static struct err *patch_symbols(struct tracee_mem *mem, uint64_t addr, const uint8_t *image, size_t len,
 				 const Elf64_Shdr *syms, const Elf64_Shdr *strings)
 {
 	for (uint64_t off = 0; off + sizeof(Elf64_Sym) <= syms->sh_size; off += sizeof(Elf64_Sym)) {
@@ -56,7 +56,7 @@ static struct err *patch_symbols(pid_t tid, uint64_t addr, const uint8_t *image,
 		name = (const char *)image + strings->sh_offset + sym.st_name;
 		for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 			if (!strcmp(name, functions[i].name))
-				TRY(patch_function(tid, addr + sym.st_value, sym.st_size,
+				TRY(patch_function(mem, addr + sym.st_value, sym.st_size,
 						   functions[i].nr));
 		}
 	}
@@ -71,6 +71,7 @@ static bool section_fits(const Elf64_Shdr *s, size_t len)
 struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len)
 {
 	uint8_t *image = calloc(1, VDSO_MAX + 1);
+	struct tracee_mem mem = { tid, -1 };
 	struct err *err = NULL;
 	Elf64_Ehdr eh;
 
@@ -93,8 +94,9 @@ struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len)
 			break;
 		memcpy(&strings, image + at, sizeof(strings));
 		if (section_fits(&strings, len))
-			err = patch_symbols(tid, addr, image, len, &syms, &strings);
+			err = patch_symbols(&mem, addr, image, len, &syms, &strings);
 	}
+	tracee_mem_close(&mem);
 	free(image);
 	return err;
 }
