@@ -255,9 +255,9 @@ static void put_spin(struct x86_code *c, struct patch *p)
 	put_state(c, 0x8b, 0x0c, STATE_SPINS);		/* mov abs32,%rcx */
 	X86_PUT(c, 0x48, 0x8d, 0x49, 0xff);		/* lea -1(%rcx),%rcx */
 	put_state(c, 0x89, 0x0c, STATE_SPINS);		/* mov %rcx,abs32 */
-	X86_PUT(c, 0xe3, 0x0a);			/* jrcxz +10 */
+	x86_put_short_jump(c, X86_IF_RCX_ZERO, 10);
 	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
-	X86_PUT(c, 0xeb, 0x16);			/* jmp +22 */
+	x86_put_short_jump(c, X86_ALWAYS, 22);
 	put_state(c, 0xc7, 0x04, STATE_SPINS);		/* movq $imm32,abs32 */
 	x86_put32(c, spins);
 	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */

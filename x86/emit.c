@@ -4,7 +4,7 @@
 
 #include "base/bug.h"
 
-enum { JMP = 0xe9, MOVABS = 0xb8, REX_W = 0x48 };
+enum { JMP = 0xe9, JMP_SHORT = 0xeb, JCC_SHORT = 0x70, JRCXZ = 0xe3, MOVABS = 0xb8, REX_W = 0x48 };
 
 bool x86_jump(uint64_t from, uint64_t to, uint8_t out[X86_JUMP])
 {
@@ -41,6 +41,7 @@ void x86_put_distance(struct x86_code *c, uint64_t to, unsigned more)
 
 static void put_opcode(struct x86_code *c, enum x86_condition condition)
 {
+	BUG_ON(condition == X86_IF_RCX_ZERO, "jrcxz has no distance of 32 bits");
 	if (condition == X86_ALWAYS)
 		X86_PUT(c, JMP);
 	else
@@ -57,6 +58,22 @@ void x86_put_far_jump(struct x86_code *c, uint64_t to)
 {
 	X86_PUT(c, 0xff, 0x25, 0, 0, 0, 0);
 	x86_put64(c, to);
+}
+
+void x86_put_jump_through(struct x86_code *c, uint64_t word)
+{
+	X86_PUT(c, 0xff, 0x25);
+	x86_put_distance(c, word, 0);
+}
+
+unsigned x86_put_short_jump(struct x86_code *c, enum x86_condition condition, int8_t distance)
+{
+	uint8_t opcode = condition == X86_ALWAYS	? JMP_SHORT :
+			 condition == X86_IF_RCX_ZERO ? JRCXZ :
+							(uint8_t)(JCC_SHORT | condition);
+
+	X86_PUT(c, opcode, (uint8_t)distance);
+	return c->len;
 }
 
 void x86_put_push(struct x86_code *c, uint64_t value)

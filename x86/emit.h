@@ -24,14 +24,18 @@ enum {
 	X86_PUSH = 13,		/* of x86_put_push() */
 };
 
-/* Conditions of jcc, as encoded; X86_ALWAYS makes it a jmp. */
+/*
+ * Conditions of jcc, as encoded; X86_ALWAYS makes it a jmp, X86_IF_RCX_ZERO (for short jumps only)
+ * a jrcxz.
+ */
 enum x86_condition {
 	X86_ALWAYS = -1,
 	X86_IF_BELOW_NOT = 3,
 	X86_IF_EQUAL = 4,
 	X86_IF_NOT_EQUAL = 5,
 	X86_IF_ABOVE = 7,
-	X86_IF_GREATER = 15
+	X86_IF_GREATER = 15,
+	X86_IF_RCX_ZERO = 16
 };
 
 /* "jmp to" for address `from'; false: farther than 2 GB. */
@@ -55,6 +59,13 @@ void x86_put_distance(struct x86_code *c, uint64_t to, unsigned more);
 void x86_put_jump(struct x86_code *c, enum x86_condition condition, uint64_t to);
 /* X86_FAR_JUMP bytes: jmp *0(%rip) and the address behind it.  In reach of anywhere. */
 void x86_put_far_jump(struct x86_code *c, uint64_t to);
+/* jmp *word(%rip): a jump to the address that the word of memory at `word' holds. */
+void x86_put_jump_through(struct x86_code *c, uint64_t word);
+/*
+ * A jump of two bytes over the next `distance' bytes of code; back over bytes where distance is
+ * negative.  Returns the offset behind the jump, for x86_land_short().
+ */
+unsigned x86_put_short_jump(struct x86_code *c, enum x86_condition condition, int8_t distance);
 /* Pushes a constant of 64 bits.  No flag and no register but rsp changes. */
 void x86_put_push(struct x86_code *c, uint64_t value);
 /* REX.W opcode reg, [rip + ...]: a register (0 to 15) and the word at addr. */

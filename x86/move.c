@@ -23,7 +23,8 @@ static void move_loop(struct x86_code *c, const struct x86_instr *insn, const ui
 {
 	if (memchr(bytes, 0x67, insn->op_at))	/* ecx counts, not rcx */
 		X86_PUT(c, 0x67);
-	X86_PUT(c, bytes[insn->op_at], 2, 0xeb, X86_JUMP);
+	X86_PUT(c, bytes[insn->op_at], 2);
+	x86_put_short_jump(c, X86_ALWAYS, X86_JUMP);
 	x86_put_jump(c, X86_ALWAYS, target);
 }
 

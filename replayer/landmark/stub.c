@@ -226,7 +226,7 @@ static bool quick_plain(struct code *c, const struct stub *s)
 /* jrcxz over a jump to the miss, whose distance is filled in later: the end of that */
 static unsigned put_branch(struct code *c)
 {
-	X86_PUT(&c->x, 0xe3, X86_JUMP);
+	x86_put_short_jump(&c->x, X86_IF_RCX_ZERO, X86_JUMP);
 	return x86_put_later(&c->x, X86_ALWAYS);
 }
 
@@ -234,13 +234,12 @@ static unsigned put_branch(struct code *c)
 static void put_count(struct code *c, struct stub *s)
 {
 	static const uint8_t less[4] = { 0x48, 0x8d, 0x49, 0xff };	/* lea rcx, [rcx - 1] */
-	/* jrcxz +2 ; jmp behind the trap */
-	static const uint8_t over[4] = { 0xe3, 0x02, 0xeb, 0x0f };
 
 	put_saved(c, 0x8b, false, STUB_COUNT_AT);
 	x86_put(&c->x, less, 4);
 	put_saved(c, 0x89, false, STUB_COUNT_AT);
-	x86_put(&c->x, over, 4);
+	x86_put_short_jump(&c->x, X86_IF_RCX_ZERO, 2);
+	x86_put_short_jump(&c->x, X86_ALWAYS, 15);	/* behind the trap */
 	restore(c, false);
 	restore(c, true);
 	X86_PUT(&c->x, 0xcc);
@@ -285,8 +284,7 @@ unsigned stub_build(struct stub *s, uint8_t *out, unsigned room)
 	} else if (s->pun.flags_dead) {
 		to_slow = quick_flags(&c, s);
 	} else if (quick_plain(&c, s)) {
-		X86_PUT(&c.x, 0xe3, 0x00);
-		jrcxz = c.x.len;
+		jrcxz = x86_put_short_jump(&c.x, X86_IF_RCX_ZERO, 0);
 		restore(&c, false);
 	} else {
 		s->quick = QUICK_NONE;

@@ -80,9 +80,8 @@ void emit_lookup(struct emit *e, uint64_t at, uint64_t table)
 			put_slot(e, LOAD, RCX, SLOT_TARGET);
 		/* mov 16*i(%rdx), %rax: minus the original's address */
 		x86_put(&e->code, load, 4);
-		/* lea (%rcx,%rax), %rcx ; jrcxz hit */
-		X86_PUT(&e->code, 0x48, 0x8d, 0x0c, 0x01, 0xe3, 0x00);
-		hit[i] = e->code.len;
+		X86_PUT(&e->code, 0x48, 0x8d, 0x0c, 0x01);	/* lea (%rcx,%rax), %rcx */
+		hit[i] = x86_put_short_jump(&e->code, X86_IF_RCX_ZERO, 0);
 	}
 	put_slot(e, LOAD, RDX, SLOT_RDX);
 	put_slot(e, LOAD, RAX, SLOT_RAX);
@@ -94,8 +93,7 @@ void emit_lookup(struct emit *e, uint64_t at, uint64_t table)
 		x86_land_short(&e->code, hit[i], e->code.len);
 		/* mov 16*i+8(%rdx), %rax: the copy's */
 		x86_put(&e->code, load, 4);
-		X86_PUT(&e->code, 0xeb, 0x00);
-		common[i] = e->code.len;
+		common[i] = x86_put_short_jump(&e->code, X86_ALWAYS, 0);
 	}
 	for (unsigned i = 0; i < WAYS; i++)
 		x86_land_short(&e->code, common[i], e->code.len);
@@ -103,8 +101,7 @@ void emit_lookup(struct emit *e, uint64_t at, uint64_t table)
 	put_slot(e, LOAD, RDX, SLOT_RDX);
 	put_slot(e, LOAD, RAX, SLOT_RAX);
 	put_slot(e, LOAD, RCX, SLOT_RCX);
-	X86_PUT(&e->code, 0xff, 0x25);			/* jmp *SLOT_COPY(%rip) */
-	x86_put_distance(&e->code, e->area + AREA_DATA + SLOT_COPY, 0);
+	x86_put_jump_through(&e->code, e->area + AREA_DATA + SLOT_COPY);
 }
 
 static void put_indirect(struct emit *e, const cs_insn *insn, const struct x86_instr *one)
@@ -271,14 +268,13 @@ static void put_check(struct emit *e, const uint8_t *code, unsigned len)
 		x86_put(&e->code, pieces[k].load, pieces[k].load_len);
 		x86_put_distance(&e->code, e->orig + i, 0);
 		x86_put_constant(&e->code, RAX, -want);
-		/* lea (%rcx,%rax), %rcx ; jrcxz over the jump to fail */
-		X86_PUT(&e->code, 0x48, 0x8d, 0x0c, 0x01, 0xe3, X86_JUMP);
+		X86_PUT(&e->code, 0x48, 0x8d, 0x0c, 0x01);	/* lea (%rcx,%rax), %rcx */
+		x86_put_short_jump(&e->code, X86_IF_RCX_ZERO, X86_JUMP);
 		fail[fails++] = x86_put_later(&e->code, X86_ALWAYS);
 	}
 	put_slot(e, LOAD, RAX, SLOT_RAX);
 	put_slot(e, LOAD, RCX, SLOT_RCX);
-	X86_PUT(&e->code, 0xeb, 0);
-	over = e->code.len;
+	over = x86_put_short_jump(&e->code, X86_ALWAYS, 0);
 	for (unsigned i = 0; i < fails; i++)
 		x86_land(&e->code, fail[i], e->code.len);
 	put_slot(e, LOAD, RAX, SLOT_RAX);

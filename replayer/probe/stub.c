@@ -297,8 +297,8 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
 	p->body = (uint16_t)c.len;
 	rp_stub_store_rcx(&c, PROBE_RCX);
 	rp_stub_load_rcx(&c, PROBE_COUNT);
-	/* jrcxz, back over 17 + itself to the int3 */
-	X86_PUT(&c, 0xe3, (uint8_t)-19);
+	/* back over 17 bytes and itself, to the int3 */
+	x86_put_short_jump(&c, X86_IF_RCX_ZERO, -19);
 	X86_PUT(&c, 0x48, 0x8d, 0x49, 0x01);	/* lea rcx, [rcx + 1] */
 	rp_stub_store_rcx(&c, PROBE_COUNT);
 	p->trap_stack = p->again = 0;

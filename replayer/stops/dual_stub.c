@@ -96,8 +96,7 @@ static void put_fetch(struct dual_code *c, const struct dual_view *v, const stru
 
 static void put_jump_fetched(struct dual_code *c)
 {
-	X86_PUT(&c->code, 0xff, 0x25);
-	x86_put_distance(&c->code, c->data + DUAL_SAVE_AT + 24, 0);
+	x86_put_jump_through(&c->code, c->data + DUAL_SAVE_AT + 24);
 }
 
 /*

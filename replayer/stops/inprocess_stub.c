@@ -46,7 +46,8 @@ static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_
 static unsigned put_jump_if_0(struct inprocess_code *c)
 {
 	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
-	X86_PUT(&c->code, 0xe3, 2, 0xeb, X86_JUMP);
+	x86_put_short_jump(&c->code, X86_IF_RCX_ZERO, 2);
+	x86_put_short_jump(&c->code, X86_ALWAYS, X86_JUMP);
 	return x86_put_later(&c->code, X86_ALWAYS);
 }
 
@@ -142,9 +143,7 @@ static unsigned put_count(const struct inprocess *p, struct inprocess_code *c, b
 
 	put_saved(p, c, 0x89);
 	put_add(p, c, p->left, 0xff);
-	if (near)
-		X86_PUT(&c->code, 0xe3, 0);
-	branch = near ? c->code.len : put_jump_if_0(c);
+	branch = near ? x86_put_short_jump(&c->code, X86_IF_RCX_ZERO, 0) : put_jump_if_0(c);
 	put_turn(p, c);
 	put_saved(p, c, 0x8b);
 	return branch;

@@ -46,8 +46,28 @@ static void test_jumps(void **state)
 	x86_put_far_jump(&c, 0x1122334455667788);
 	IS(c, 0xff, 0x25, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11);
 	assert_int_equal(c.len, X86_FAR_JUMP);
+	c = fresh();
+	x86_put_jump_through(&c, AT + 0x106);
+	IS(c, 0xff, 0x25, 0, 0x01, 0, 0);
 	assert_true(x86_jump(AT, AT + 5, jump));
 	assert_memory_equal(jump, ((uint8_t[]){ 0xe9, 0, 0, 0, 0 }), X86_JUMP);
+}
+
+static void test_short_jumps(void **state)
+{
+	struct x86_code c = fresh();
+	unsigned jump;
+
+	(void)state;
+	assert_int_equal(x86_put_short_jump(&c, X86_IF_RCX_ZERO, 5), 2);
+	x86_put_short_jump(&c, X86_ALWAYS, -4);
+	x86_put_short_jump(&c, X86_IF_NOT_EQUAL, 0);
+	IS(c, 0xe3, 0x05, 0xeb, 0xfc, 0x75, 0);
+	c = fresh();
+	jump = x86_put_short_jump(&c, X86_ALWAYS, 0);
+	X86_PUT(&c, 0x90, 0x90);
+	assert_true(x86_land_short(&c, jump, c.len));
+	IS(c, 0xeb, 0x02, 0x90, 0x90);
 }
 
 static void test_reach(void **state)
@@ -116,7 +136,7 @@ static void test_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jumps),
+		cmocka_unit_test(test_jumps), cmocka_unit_test(test_short_jumps),
 		cmocka_unit_test(test_reach),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_later),
