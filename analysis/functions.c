@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/internal.h"
+#include "base/library.h"
 
 static const struct {
 	const char *name;
@@ -171,7 +172,7 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 		struct fn fn = *like;
 
 		/* the loader's own are for its start only, and never freed */
-		if (!like->own && strstr(symbols_module_name(found[i].module), "/ld-linux"))
+		if (!like->own && library_is_loader(symbols_module_name(found[i].module)))
 			continue;
 		if (!session_is_loaded_at(s, found[i].bias))
 			continue;

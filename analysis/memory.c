@@ -100,10 +100,9 @@ static size_t variables_in(struct session *s, uint64_t start, uint64_t end,
 }
 
 /* Only the variables: allocators (musl) use what is left of the pages. */
-static void add_global(struct session *s, struct memory *m, const struct area *whole)
+static void add_global(struct memory *m, const struct area *whole, const struct symbols_range *r,
+		       size_t n)
 {
-	static struct symbols_range r[RANGES];
-	size_t n = variables_in(s, whole->start, whole->end, r);
 	uint64_t done = whole->start;
 
 	if (!n) {
@@ -124,23 +123,18 @@ static void add_global(struct session *s, struct memory *m, const struct area *w
 }
 
 /*
- * Memory without a file, right behind a file's: variables that begin with zero are there (.bss),
- * and the kernel makes it one mapping with whatever came to lie behind them.  But it may as well be
- * memory that somebody has mapped, which only happens to touch a library.
+ * One line of maps.  Memory without a file, right behind a file's: variables that begin with zero
+ * are there (.bss), and the kernel makes them one mapping with whatever came to lie behind them.
+ * Such memory may as well have been mapped by somebody and only happen to touch a library: then no
+ * variable is there.
  */
-static bool has_variables(struct session *s, uint64_t start, uint64_t end)
-{
-	static struct symbols_range r[RANGES];
-
-	return variables_in(s, start, end, r) != 0;
-}
-
-/* One line of maps. */
 static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file,
 		     bool shared, uint64_t *file_end)
 {
 	struct area a = { .start = start, .end = end, .kind = AREA_OTHER, .shared = shared };
 	unsigned i = task_with_sp(m, start, end);
+	static struct symbols_range r[RANGES];
+	size_t n = 0;
 
 	if (i < m->tasks) {
 		a.kind = AREA_STACK;
@@ -154,10 +148,12 @@ static void classify(struct session *s, struct memory *m, uint64_t start, uint64
 			classify(s, m, a.end, end, file, shared, file_end);
 		return;
 	}
-	if (file || shared || (start == *file_end && has_variables(s, start, end))) {
+	if (file || shared || start == *file_end)
+		n = variables_in(s, start, end, r);
+	if (file || shared || n) {
 		a.kind = AREA_GLOBAL;
 		*file_end = 0;
-		add_global(s, m, &a);
+		add_global(m, &a, r, n);
 		return;
 	} else if (is_loader(s, start)) {
 		a.kind = end - start > 65536 ? AREA_OTHER : AREA_TLS;

@@ -6,6 +6,7 @@
 
 #include "analysis/internal.h"
 #include "base/hash.h"
+#include "base/library.h"
 
 struct reader { struct session *s; int tid; };
 
@@ -157,7 +158,7 @@ static bool in_loader(struct session *s, uint64_t pc)
 	struct symbols_frame f[16];
 	size_t n = symbols_lookup(s->sym, pc, f, 16);
 
-	return n && f[0].module && strstr(f[0].module, "/ld-linux");
+	return n && library_is_loader(f[0].module);
 }
 
 /*

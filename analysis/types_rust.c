@@ -6,6 +6,7 @@
 
 #include "analysis/internal.h"
 #include "analysis/types.h"
+#include "base/text.h"
 
 enum { DEEPEST = 16, ELEMENTS = 1000, VALUES_MAX = 1 << 16 };
 
@@ -27,11 +28,6 @@ static uint64_t word(const struct rust *r, uint64_t at, uint64_t size)
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
-
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
 
 static void first_pointer(void *ctx, uint64_t offset, const struct symbols_type *target)
 {
@@ -74,12 +70,12 @@ static bool container(struct rust *r, const struct symbols_type *t, uint64_t at)
 
 	if (!name)
 		return false;
-	if (begins(name, "hashbrown::raw::RawTable<")) {
+	if (text_begins(name, "hashbrown::raw::RawTable<")) {
 		table(r, t, at);
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++) {
-		if (!begins(name, buffers[i]) || !symbols_type_argument(t, 0))
+		if (!text_begins(name, buffers[i]) || !symbols_type_argument(t, 0))
 			continue;
 		symbols_type_pointers(t, first_pointer, &pointer);
 		if (pointer != UINT64_MAX)

@@ -12,6 +12,7 @@
 #include "base/big.h"
 #include "base/bug.h"
 #include "base/hash.h"
+#include "base/library.h"
 
 enum { CHUNK = 1 << 16 };
 
@@ -260,15 +261,11 @@ void alloc_missing_add(struct alloc_log *l, const char *format, ...)
  */
 static bool in_libc(const struct alloc_frame *f)
 {
-	static const char *const modules[] = { "/libc.so", "/libstdc++", "/ld-linux", "/ld-musl",
-					       "/libc++" };
 	static const char *const files[] = { "/usr/include/", "/include/c++/", "/usr/lib/gcc/",
 					     "/rustc/", "/rustlib/src/rust/library/" };
 
-	for (size_t i = 0; f->module && i < sizeof(modules) / sizeof(*modules); i++) {
-		if (strstr(f->module, modules[i]))
-			return true;
-	}
+	if (library_is_c(f->module) || library_is_cxx(f->module))
+		return true;
 	for (size_t i = 0; f->file && i < sizeof(files) / sizeof(*files); i++) {
 		if (strstr(f->file, files[i]))
 			return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "analysis/heap/shape.h"
 
 /* ---- any ------------------------------------------------------------------------------------- */
@@ -181,7 +182,7 @@ static bool path_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value in = { .addr = x->addr };
 	uint64_t offset;
 
-	if (len < 6 || !shape_begins(name, "std::filesystem::") ||
+	if (len < 6 || !text_begins(name, "std::filesystem::") ||
 	    strcmp(name + len - 6, "::path") || !shape_path(x->of, "_M_pathname", &offset, &in.of))
 		return false;
 	in.addr += offset;

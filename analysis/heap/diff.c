@@ -13,6 +13,7 @@
 #include "analysis/heap/diff.h"
 #include "analysis/heap/logs.h"
 #include "analysis/heap/recording.h"
+#include "base/library.h"
 
 /* ---- the first moment ------------------------------------------------------------------------ */
 
@@ -263,10 +264,7 @@ void diff_compare_object(struct differ *f, const struct symbols_type *t)
 /* The allocator's own bookkeeping says nothing of the program. */
 static bool is_library(const struct symbols_module *m)
 {
-	const char *name = m ? symbols_module_name(m) : NULL;
-
-	return name && (strstr(name, "/libc.so") || strstr(name, "/ld-linux") ||
-			strstr(name, "/libpthread") || strstr(name, "/libc-"));
+	return m && library_is_c(symbols_module_name(m));
 }
 
 static void compare_piece(struct differ *f, const struct piece *p)

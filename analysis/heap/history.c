@@ -14,6 +14,7 @@
 #include "analysis/heap/diff.h"
 #include "analysis/heap/logs.h"
 #include "analysis/heap/recording.h"
+#include "base/library.h"
 
 enum { CHANGES_MAX = 1 << 24, PLACES = 1 << 12 };
 
@@ -99,7 +100,7 @@ static struct heap_writer writer_of(struct finding *f, int tid, uint64_t pc, con
 		outer = w;
 		writer_name(s->sym, &outer, i || call ? st[i].lookup : pc);
 		if (!writer_has_source(&outer) ||
-		    (outer.module && strstr(outer.module, "/libc.so")))
+		    library_is_c(outer.module))
 			continue;
 		if (!call)
 			outer.call = w.function;

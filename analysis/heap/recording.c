@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/heap/recording.h"
+#include "base/library.h"
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
@@ -184,15 +185,9 @@ static struct seek next_name(const char **text)
 /* Is the code libc's or the dynamic loader's? */
 static bool in_runtime(const struct recording *r, uint64_t pc)
 {
-	static const char *const names[] = { "/libc.so", "/libpthread", "/ld-linux", "/ld-musl" };
 	const struct symbols_module *m = symbols_module_at(r->j.s.sym, pc, NULL);
-	const char *path = m ? symbols_module_name(m) : NULL;
 
-	for (size_t i = 0; path && i < sizeof(names) / sizeof(*names); i++) {
-		if (strstr(path, names[i]))
-			return true;
-	}
-	return false;
+	return m && library_is_c(symbols_module_name(m));
 }
 
 /*

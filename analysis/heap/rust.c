@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "analysis/heap/shape.h"
 
 static void first_pointer(void *ctx, uint64_t offset, const struct symbols_type *target)
@@ -31,7 +32,7 @@ static bool os_string(struct heap_value *x)
 	uint64_t at = 0;
 
 	for (int depth = 0; depth < 6; depth++) {
-		if (shape_begins(shape_name(t), "alloc::vec::Vec<")) {
+		if (text_begins(shape_name(t), "alloc::vec::Vec<")) {
 			x->of = t;
 			x->addr += at;
 			return true;
@@ -72,8 +73,8 @@ static bool slice_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
 
-	if ((!shape_begins(name, "&[") && !shape_begins(name, "&mut [") &&
-	     !shape_begins(name, "alloc::boxed::Box<[")) ||
+	if ((!text_begins(name, "&[") && !text_begins(name, "&mut [") &&
+	     !text_begins(name, "alloc::boxed::Box<[")) ||
 	    !shape_word(v, x, "data_ptr", &x->data[0]) || !shape_word(v, x, "length", &x->data[1]))
 		return false;
 	x->text = heap_text(v, "slice of %" PRIu64, x->data[1]);
@@ -93,7 +94,7 @@ const struct heap_shape shape_rust_slice = { "slice", slice_is, slice_open };
 
 static bool vector_is(struct heap_view *v, struct heap_value *x)
 {
-	if (!shape_begins(shape_name(x->of), "alloc::vec::Vec<") ||
+	if (!text_begins(shape_name(x->of), "alloc::vec::Vec<") ||
 	    !symbols_type_argument(x->of, 0) || !vector_parts(v, x, &x->data[0], &x->data[1]))
 		return false;
 	x->text = heap_text(v, "Vec(size=%" PRIu64 ")", x->data[1]);
@@ -117,7 +118,7 @@ static const struct symbols_type *table_of(const struct symbols_type *t, uint64_
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		if (shape_path(t, paths[i], offset, &ret) &&
-		    shape_begins(shape_name(ret), "hashbrown::raw::RawTable<"))
+		    text_begins(shape_name(ret), "hashbrown::raw::RawTable<"))
 			return ret;
 	return NULL;
 }
@@ -128,8 +129,8 @@ static bool hash_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value table = *x;
 	uint64_t offset;
 
-	if (!shape_begins(name, "std::collections::hash::map::HashMap<") &&
-	    !shape_begins(name, "std::collections::hash::set::HashSet<"))
+	if (!text_begins(name, "std::collections::hash::map::HashMap<") &&
+	    !text_begins(name, "std::collections::hash::set::HashSet<"))
 		return false;
 	table.of = table_of(x->of, &offset);
 	table.addr = x->addr + offset;
@@ -236,7 +237,7 @@ static bool ring_is(struct heap_view *v, struct heap_value *x)
 {
 	uint64_t at = UINT64_MAX, n;
 
-	if (!shape_begins(shape_name(x->of), "alloc::collections::vec_deque::VecDeque<"))
+	if (!text_begins(shape_name(x->of), "alloc::collections::vec_deque::VecDeque<"))
 		return false;
 	symbols_type_pointers(x->of, first_pointer, &at);
 	if (at == UINT64_MAX || !view_u64(v, x->addr + at, &x->data[0]) ||
@@ -323,9 +324,9 @@ static bool tree_map(const struct heap_value *x, struct heap_value *map)
 	uint64_t offset;
 
 	*map = *x;
-	if (shape_begins(name, "alloc::collections::btree::map::BTreeMap<"))
+	if (text_begins(name, "alloc::collections::btree::map::BTreeMap<"))
 		return true;
-	if (!shape_begins(name, "alloc::collections::btree::set::BTreeSet<") ||
+	if (!text_begins(name, "alloc::collections::btree::set::BTreeSet<") ||
 	    !shape_path(x->of, "map", &offset, &map->of))
 		return false;
 	map->addr += offset;
@@ -369,11 +370,11 @@ const struct heap_shape shape_rust_tree = { "BTreeMap", tree_is, tree_open };
 static bool shared_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool arc = shape_begins(name, "alloc::sync::Arc<");
+	bool arc = text_begins(name, "alloc::sync::Arc<");
 	struct heap_value in = { 0 };
 	uint64_t strong, weak, offset;
 
-	if (!arc && !shape_begins(name, "alloc::rc::Rc<"))
+	if (!arc && !text_begins(name, "alloc::rc::Rc<"))
 		return false;
 	if (!shape_path(x->of, "ptr.pointer", &offset, &in.of) ||
 	    !shape_word(v, x, "ptr.pointer", &in.addr))
@@ -399,10 +400,10 @@ const struct heap_shape shape_rust_shared = { "Rc", shared_is, shared_open };
 static bool cell_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool ref = shape_begins(name, "core::cell::RefCell<");
+	bool ref = text_begins(name, "core::cell::RefCell<");
 	uint64_t borrow = 0, offset;
 
-	if ((!ref && !shape_begins(name, "core::cell::Cell<")) ||
+	if ((!ref && !text_begins(name, "core::cell::Cell<")) ||
 	    !shape_path(x->of, "value.value", &offset, NULL))
 		return false;
 	if (ref && !shape_word(v, x, "borrow.value.value", &borrow))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "analysis/heap/shape.h"
 
 static const struct symbols_type *pointed(const struct symbols_type *t, const char *path)
@@ -22,7 +23,7 @@ static bool text_is(struct heap_view *v, struct heap_value *x)
 	const char *name = shape_name(x->of);
 	uint64_t p, n;
 
-	if (shape_begins(name, "alloc::boxed::Box<str,"))
+	if (text_begins(name, "alloc::boxed::Box<str,"))
 		return shape_word(v, x, "data_ptr", &p) && shape_word(v, x, "length", &n) &&
 		       shape_string(v, x, p, n);
 	/* with the NUL at its end */
@@ -44,7 +45,7 @@ static bool counted_class(const char *name, struct counted *ret)
 	};
 
 	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
-		if (shape_begins(name, classes[i].class)) {
+		if (text_begins(name, classes[i].class)) {
 			*ret = classes[i];
 			return true;
 		}
@@ -110,7 +111,7 @@ static bool fat_is(struct heap_view *v, struct heap_value *x)
 		return false;
 	x->data[0] = object + offset;
 	x->flags |= HEAP_SHARED;
-	if (!shape_begins(shape_name(x->of) + strlen(c.class), "str,"))
+	if (!text_begins(shape_name(x->of) + strlen(c.class), "str,"))
 		x->text = heap_text(v, "%s of %" PRIu64, x->text, x->data[1]);
 	else if (shape_string(v, &text, x->data[0], x->data[1]))
 		shape_closed(x, heap_text(v, "%s = %s", x->text, text.text));
@@ -147,7 +148,7 @@ static bool list_is(struct heap_view *v, struct heap_value *x)
 	const struct symbols_type *of;
 	uint64_t element, next, n;
 
-	if (!shape_begins(shape_name(x->of), "alloc::collections::linked_list::LinkedList<") ||
+	if (!text_begins(shape_name(x->of), "alloc::collections::linked_list::LinkedList<") ||
 	    !shape_word(v, x, "len", &n) || !list_node(x->of, &element, &next, &of))
 		return false;
 	x->text = heap_text(v, "LinkedList(size=%" PRIu64 ")", n);
@@ -178,7 +179,7 @@ static bool heap_is(struct heap_view *v, struct heap_value *x)
 {
 	uint64_t n;
 
-	if (!shape_begins(shape_name(x->of), "alloc::collections::binary_heap::BinaryHeap<") ||
+	if (!text_begins(shape_name(x->of), "alloc::collections::binary_heap::BinaryHeap<") ||
 	    !shape_word(v, x, "data.len", &n))
 		return false;
 	x->text = heap_text(v, "BinaryHeap(size=%" PRIu64 ")", n);
@@ -250,7 +251,7 @@ static bool nonzero_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value in = { 0 };
 	uint64_t offset;
 
-	if (!shape_begins(shape_name(x->of), "core::num::nonzero::NonZero<") ||
+	if (!text_begins(shape_name(x->of), "core::num::nonzero::NonZero<") ||
 	    (!shape_path(x->of, "__0.__0", &offset, &in.of) &&
 	     !shape_path(x->of, "__0", &offset, &in.of)))
 		return false;

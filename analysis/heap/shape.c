@@ -25,11 +25,6 @@ const char *shape_name(const struct symbols_type *t)
 	return name ? name : "";
 }
 
-bool shape_begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 void shape_elements_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
 {
 	for (uint64_t i = 0; i < x->data[1]; i++)

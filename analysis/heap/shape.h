@@ -14,7 +14,6 @@ static inline bool shape_path(const struct symbols_type *t, const char *path, ui
 /* What the member holds: at most 8 bytes. */
 bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret);
 const char *shape_name(const struct symbols_type *t);
-bool shape_begins(const char *s, const char *with);
 /* Children "[0]" to "[data[1] - 1]": values of type t, one behind the other from data[0] on. */
 void shape_elements_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *t);
 /* Is name std::class<...>, in whatever inline namespace? */

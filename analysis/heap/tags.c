@@ -28,7 +28,7 @@ static size_t common(const struct symbols_enumerator *e, size_t n)
 	return len;
 }
 
-static bool begins(const char *s, const char *with)
+static bool begins_nocase(const char *s, const char *with)
 {
 	return !strncasecmp(s, with, strlen(with));
 }
@@ -37,9 +37,10 @@ static unsigned fit(const char *tag, const char *member)
 {
 	if (!strcasecmp(tag, member))
 		return 3;
-	if (strlen(member) > 1 && strlen(tag) > 1 && (begins(tag, member) || begins(member, tag)))
+	if (strlen(member) > 1 && strlen(tag) > 1 &&
+	    (begins_nocase(tag, member) || begins_nocase(member, tag)))
 		return 2;
-	return member[0] && !member[1] && begins(tag, member) ? 1 : 0;
+	return member[0] && !member[1] && begins_nocase(tag, member) ? 1 : 0;
 }
 
 static size_t by_name(const char *tag, const struct symbols_member *m, size_t n)

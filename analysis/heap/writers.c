@@ -9,6 +9,7 @@
 
 #include "abi/syscall.h"
 #include "analysis/heap/recording.h"
+#include "base/library.h"
 
 struct search {
 	struct recording *r;
@@ -58,14 +59,14 @@ static struct err *name_it(struct search *s, struct heap_difference *d)
 	if (read_memory(s, regs.rip, code, 2) && code[0] == 0x0f && code[1] == 0x05)
 		w->call = sys_name(regs.rax);
 	writer_name(s->sym, w, regs.rip);
-	if (writer_has_source(w) && !(w->module && strstr(w->module, "/libc.so")))
+	if (writer_has_source(w) && !library_is_c(w->module))
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		struct heap_writer outer = *w;
 
 		writer_name(s->sym, &outer, i ? pc[i].lookup : regs.rip);
 		if (!writer_has_source(&outer) ||
-		    (outer.module && strstr(outer.module, "/libc.so")))
+		    library_is_c(outer.module))
 			continue;
 		if (!w->call)
 			outer.call = w->function;

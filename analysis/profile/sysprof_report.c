@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/sysprof_names.h"
+#include "base/text.h"
 
 struct reader {
 	const struct sysprof *s;
@@ -112,11 +113,6 @@ static void lua_part(struct reader *rd, struct lua *l)
 	}
 }
 
-static bool begins(const char *name, const char *with)
-{
-	return name && !strncmp(name, with, strlen(with));
-}
-
 /*
  * Lua frames come behind the native call that began them.  Where the native stack is cut, the rest
  * of Lua's is on top (not so the peer: there it is lost).
@@ -132,9 +128,9 @@ static void stack(struct reader *rd, const struct record *r)
 		const char *name = c_name(rd, addr, &start);
 
 		push_c(rd, addr, CPUPROF_HOST);
-		if (begins(name, "lua_cpcall") && l.next < l.n)
+		if (text_begins(name, "lua_cpcall") && l.next < l.n)
 			l.next++;
-		else if (begins(name, "lua_call") || begins(name, "lua_pcall"))
+		else if (text_begins(name, "lua_call") || text_begins(name, "lua_pcall"))
 			lua_part(rd, &l);
 	}
 	for (; !rd->peer && l.next < l.n; l.next++)
