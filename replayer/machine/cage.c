@@ -72,7 +72,7 @@ static int install_cage(void)
 		ALLOW_CALL(SYS_mremap),
 		ALLOW_CALL(SYS_madvise),
 		ALLOW_CALL(SYS_clone),
-		ALLOW_CALL(SYS_setitimer),	/* sampler/ */
+		ALLOW_CALL(SYS_setitimer),	/* signals go to the process itself */
 		ALLOW_CALL(SYS_pkey_mprotect),	/* as mprotect; keys are the process's own */
 		ALLOW_CALL(SYS_pkey_alloc),
 		ALLOW_CALL(SYS_pkey_free),

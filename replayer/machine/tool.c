@@ -5,10 +5,13 @@
 
 #include <sys/ptrace.h>
 
+#include "base/bug.h"
+
 static const struct run_ops *tools[TOOLS];
 
-void rp_tool_register(enum tool_number n, const struct run_ops *ops)
+void rp_tool_register(unsigned n, const struct run_ops *ops)
 {
+	BUG_ON(n >= TOOLS || (tools[n] && tools[n] != ops), "two tools have the number %u", n);
 	tools[n] = ops;
 }
 
@@ -17,7 +20,7 @@ void rp_tool_register(enum tool_number n, const struct run_ops *ops)
 	for (unsigned n = 0; n < TOOLS; n++) \
 		if (tools[n] && tools[n]->function)
 
-bool rp_tools_watch(const struct replay *r, enum tool_number but)
+bool rp_tools_watch(const struct replay *r, unsigned but)
 {
 	for (unsigned n = 0; n < TOOLS; n++) {
 		if (n != but && tools[n] && tools[n]->watches && r->tool[n])

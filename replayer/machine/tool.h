@@ -28,17 +28,11 @@ struct rp_mm;
 struct trace_effect;
 struct trace_event;
 
-/* In the order in which they are asked. */
-enum tool_number {
-	TOOL_LANDMARK,
-	TOOL_PROBE,
-	TOOL_STOPS,
-	TOOL_TIMELINE,
-	TOOL_REVERSE,
-	TOOL_SESSION,
-	TOOL_SAMPLER,
-	TOOLS
-};
+/*
+ * Each tool has a number, which its room's header names, from 0 to TOOLS - 1: the index of its
+ * slots.  Tools are asked in the order of their numbers.
+ */
+enum { TOOLS = 7 };
 
 enum run_verdict {
 	RUN_NOT_MINE,		/* the next tool, or the machine, decides */
@@ -171,11 +165,15 @@ struct run_ops {
 	void (*close)(struct replay *r);
 };
 
-void rp_tool_register(enum tool_number n, const struct run_ops *ops);
+/*
+ * The tool n is ops from now on, in all replays of this process.  Registering the same ops again
+ * changes nothing; two tools with one number are a mistake of ours (BUG_ON).
+ */
+void rp_tool_register(unsigned n, const struct run_ops *ops);
 
 /* Is there a tool in use in this replay that watches (struct run_ops)?  And one but that? */
 bool rp_watched(const struct replay *r);
-bool rp_tools_watch(const struct replay *r, enum tool_number but);
+bool rp_tools_watch(const struct replay *r, unsigned but);
 
 /* Each of these asks all tools, in their order; see struct run_ops. */
 struct err *rp_tools_before_run(struct replay *r, struct rp_task *t, int *request) __must_check;

@@ -9,6 +9,8 @@
 #include "replayer/code/code.h"
 #include "replayer/machine/machine.h"
 
+enum { TOOL_PROBE = 1 };		/* its number: see machine/tool.h */
+
 /*
  * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low,
  * so that stubs can name its words by absolute 32-bit addresses; above what the fixed page

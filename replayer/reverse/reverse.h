@@ -16,6 +16,7 @@ struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct 
 
 enum { RP_SCANNED = 32 };
 
+enum { TOOL_REVERSE = 4 };		/* its number: see machine/tool.h */
 /* What this room keeps for a replay: in replay.tool[TOOL_REVERSE]. */
 struct reverse {
 	/* scanned.c; key 0: none; inclusive: nor at the end */

@@ -7,6 +7,9 @@
 
 #include "replayer/machine/machine.h"
 
+enum { TOOL_SAMPLER = 6 };		/* its number: see machine/tool.h */
+
+/* The sampler of this replay; NULL: nobody has asked for samples. */
 static inline struct rp_sampler *sampler_of(const struct replay *r)
 {
 	return (struct rp_sampler *)r->tool[TOOL_SAMPLER];

@@ -10,6 +10,7 @@
 /* Memory of a debugger's in copies of the program: debugger_memory.c. */
 struct debugger_memory { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
 
+enum { TOOL_SESSION = 5 };		/* its number: see machine/tool.h */
 /* What this room keeps for a replay: in replay.tool[TOOL_SESSION]. */
 struct session {
 	struct position diversion_pos;

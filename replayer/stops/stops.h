@@ -82,6 +82,7 @@ struct stops_run {
 	uint64_t iteration_site;
 };
 
+enum { TOOL_STOPS = 2 };		/* its number: see machine/tool.h */
 /* What this room keeps for a replay: in replay.tool[TOOL_STOPS]. */
 struct stops {
 	struct rp_set **sets;		/* they stay where they are */

@@ -139,6 +139,7 @@ struct iterations {
 
 enum { RP_RENAMED = 16 };
 
+enum { TOOL_TIMELINE = 3 };		/* its number: see machine/tool.h */
 /* What this room keeps for a replay: in replay.tool[TOOL_TIMELINE]. */
 struct timeline {
 	/* what is shown, and what is a stop */

@@ -11,6 +11,8 @@
 
 #include "replayer/machine/machine.h"
 
+enum { TOOL_PROBE = 1, TOOL_STOPS = 4 };
+
 static char asked[64];
 static enum run_verdict probe_says, stops_says;
 static struct err refused = { .code = ERR_UNSUPPORTED };
