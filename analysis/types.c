@@ -60,7 +60,10 @@ static void follow(void *ctx, uint64_t offset, const struct symbols_type *target
 
 static void leads_to(void *ctx, uint64_t to, const struct symbols_type *t)
 {
-	learn(ctx, to, t);
+	struct carry *c = ctx;
+	size_t i = graph_find(&c->j->g, to);
+
+	learn(c, to, i == SIZE_MAX ? t : types_rust_node(c->j->s.sym, t, c->j->g.node[i].size));
 }
 
 static void follow_all(struct carry *c, const struct symbols_type *t, const unsigned char *bytes,
@@ -73,7 +76,7 @@ static void follow_all(struct carry *c, const struct symbols_type *t, const unsi
 	for (uint64_t k = 0; size >= 8 && k < ELEMENTS && (k + 1) * size <= len; k++) {
 		c->base = k * size;
 		if (c->rust)
-			types_rust_pointers(t, bytes + c->base, size, leads_to, c);
+			types_rust_pointers(c->j->s.sym, t, bytes + c->base, size, leads_to, c);
 		else
 			symbols_type_pointers(t, follow, c);
 	}

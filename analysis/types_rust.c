@@ -2,6 +2,7 @@
  * types_rust.c - what the pointers in a value of Rust lead to: which variant an enumeration holds
  * says its value, and a Vec's buffer is typed by the Vec, for its pointer is one to bytes.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/internal.h"
@@ -11,6 +12,7 @@
 enum { DEEPEST = 16, ELEMENTS = 1000, VALUES_MAX = 1 << 16 };
 
 struct rust {
+	struct symbols *s;
 	const unsigned char *bytes;
 	uint64_t len;
 	types_rust_fn *fn;
@@ -59,6 +61,22 @@ static void table(struct rust *r, const struct symbols_type *t, uint64_t at)
 	}
 }
 
+/* A trait object: what its pointer leads to is what its vtable says. */
+static bool dyn(struct rust *r, const struct symbols_type *t, uint64_t at)
+{
+	const struct symbols_type *pointer, *is;
+	uint64_t p, table;
+
+	if (!symbols_type_descend(t, "vtable", &table, NULL) ||
+	    !symbols_type_descend(t, "pointer", &p, &pointer))
+		return false;
+	pointer = symbols_type_target(symbols_type_strip(pointer));
+	is = pointer ? symbols_type_dyn(r->s, pointer, word(r, at + table, 8)) : NULL;
+	if (is)
+		r->fn(r->ctx, word(r, at + p, 8), is);
+	return is != NULL;
+}
+
 /* Is t a container whose pointers do not tell what they point to?  Then that is told. */
 static bool container(struct rust *r, const struct symbols_type *t, uint64_t at)
 {
@@ -70,6 +88,8 @@ static bool container(struct rust *r, const struct symbols_type *t, uint64_t at)
 
 	if (!name)
 		return false;
+	if (dyn(r, t, at))
+		return true;
 	if (text_begins(name, "hashbrown::raw::RawTable<")) {
 		table(r, t, at);
 		return true;
@@ -137,13 +157,29 @@ static void value(struct rust *r, const struct symbols_type *t, uint64_t at, uns
 	}
 }
 
+const struct symbols_type *types_rust_node(struct symbols *s, const struct symbols_type *t,
+					   uint64_t size)
+{
+	static const char leaf[] = "alloc::collections::btree::node::LeafNode<";
+	const char *name = symbols_type_name(t);
+	const struct symbols_type *inner;
+	char text[1024];
+
+	if (!name || !begins(name, leaf) || symbols_type_size(t) >= size ||
+	    snprintf(text, sizeof(text), "alloc::collections::btree::node::InternalNode<%s",
+		     name + sizeof(leaf) - 1) >= (int)sizeof(text))
+		return t;
+	inner = symbols_type_find(s, text, NULL);
+	return inner && symbols_type_size(inner) == size ? inner : t;
+}
+
 bool types_rust_is(struct symbols *s)
 {
 	return symbols_type_find(s, "alloc::alloc::Global", NULL) != NULL;
 }
 
-void types_rust_pointers(const struct symbols_type *t, const unsigned char *bytes, uint64_t len,
-			 types_rust_fn *fn, void *ctx)
+void types_rust_pointers(struct symbols *s, const struct symbols_type *t,
+			 const unsigned char *bytes, uint64_t len, types_rust_fn *fn, void *ctx)
 {
-	value(&(struct rust){ bytes, len, fn, ctx, VALUES_MAX }, t, 0, 0);
+	value(&(struct rust){ s, bytes, len, fn, ctx, VALUES_MAX }, t, 0, 0);
 }

@@ -125,6 +125,7 @@ struct type_table {
 /* free.c */
 void type_table_free(struct type_table *t);
 /* The entry that describes it; false where there is none, or none that can be read. */
+bool type_has_virtual_bases(const struct symbols_type *t);
 bool type_die(const struct symbols_type *t, struct die *ret);
 
 /* ---- variables (variable.c) ------------------------------------------------------------------ */

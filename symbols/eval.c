@@ -176,6 +176,8 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 		return err_new(ERR_USAGE,
 			       "%s is thread-local: say in which thread, or give its address",
 			       name);
+	if (!file && step_constant(p, name, ret))
+		return NULL;
 	return err_new(ERR_USAGE, "there is no variable %s%s%s", name, file ? " in " : "",
 		       file ? file : "");
 }
@@ -192,7 +194,10 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 {
 	const struct symbols_type *t = symbols_type_strip(v->type);
 	enum symbols_type_kind kind = v->type ? symbols_type_kind(t) : SYMBOLS_T_OTHER;
+	const char *is;
 
+	if (step_take(p, v, "*", &is))
+		return NULL;
 	if (!v->stars && kind == SYMBOLS_T_ARRAY && v->place) {
 		v->type = symbols_type_target(t);
 		return NULL;
@@ -229,7 +234,8 @@ static bool member_find(struct value *v, const char *name)
 static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 {
 	const struct symbols_type *t;
-	char name[256];
+	char name[256], step[258];
+	const char *is;
 	size_t n = 0;
 
 	skip_space(p);
@@ -246,9 +252,75 @@ static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 	    (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER ||
 		   symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
 		TRY(eval_deref(p, v));
-	if (v->stars || !v->place || v->bit_size || !member_find(v, name))
+	snprintf(step, sizeof(step), ".%s", name);
+	if (v->stars || !v->place || v->bit_size ||
+	    (!member_find(v, name) && !step_take(p, v, step, &is) &&
+	     !step_constant_of(v->type, name, v)))
 		return err_new(ERR_USAGE, "%s: %s has no field %s", p->text, type_text(v), name);
 	return NULL;
+}
+
+/* A number and the bracket behind it. */
+static struct err *parse_index(struct parser *p, struct value *ret)
+{
+	TRY(parse_whole(p, ret));
+	TRY(number_load(p, ret));
+	if (!number_is_integer(ret))
+		return err_new(ERR_USAGE, "%s: an index is a number, not %s", p->text,
+			       type_text(ret));
+	if (!accept(p, "]"))
+		return err_new(ERR_USAGE, "%s: expected ']' at '%s'", p->text, p->p);
+	return NULL;
+}
+
+/* Where the bracket is that closes the one before s; NULL: none does. */
+static const char *closing(const char *s)
+{
+	unsigned depth = 1;
+
+	for (char quote = 0; *s; s++) {
+		if (quote && *s == '\\' && s[1])
+			s++;
+		else if (quote)
+			quote = *s == quote ? 0 : quote;
+		else if (*s == '"' || *s == '\'')
+			quote = *s;
+		else if (*s == '[')
+			depth++;
+		else if (*s == ']' && !--depth)
+			return s;
+	}
+	return NULL;
+}
+
+/* An element of a container, by number or by what the container shows its key as. */
+static struct err *eval_element(struct parser *p, struct value *v)
+{
+	const char *open = p->p, *close = closing(open), *is = NULL;
+	struct err *err = NULL;
+	struct value i;
+	char step[1024];
+
+	if (!close)
+		return err_new(ERR_USAGE, "%s: expected ']'", p->text);
+	if (*open != '"') {
+		err = parse_index(p, &i);
+		snprintf(step, sizeof(step), "[%lld]", (long long)i.v);
+		if (!err && step_take(p, v, step, &is))
+			return NULL;
+	}
+	p->p = close + 1;
+	snprintf(step, sizeof(step), "[%.*s]", (int)(close - open), open);
+	if (step_take(p, v, step, &is)) {
+		err_free(err);
+		return NULL;
+	}
+	if (!is)
+		return err ? err
+			   : err_new(ERR_USAGE, "%s: not a pointer (%s)", p->text, type_text(v));
+	err_free(err);
+	return err_new(ERR_USAGE, "%s: there is no element %s in %.*s, which is %s", p->text, step,
+		       (int)(open - 1 - p->text), p->text, is);
 }
 
 static struct err *eval_index(struct parser *p, struct value *v)
@@ -256,13 +328,12 @@ static struct err *eval_index(struct parser *p, struct value *v)
 	struct value i;
 	uint64_t size;
 
-	TRY(parse_whole(p, &i));
-	TRY(number_load(p, &i));
-	if (!number_is_integer(&i))
-		return err_new(ERR_USAGE, "%s: an index is a number, not %s", p->text,
-			       type_text(&i));
-	if (!accept(p, "]"))
-		return err_new(ERR_USAGE, "%s: expected ']' at '%s'", p->text, p->p);
+	if (!step_reference(p, v))
+		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
+			       (unsigned long long)v->v);
+	if (step_is_object(v))
+		return eval_element(p, v);
+	TRY(parse_index(p, &i));
 	TRY(eval_deref(p, v));
 	size = v->stars ? 8 : symbols_type_size(v->type);
 	if (!size)
@@ -500,7 +571,9 @@ static struct err *parse_binary(struct parser *p, unsigned least, struct value *
 		if (!o || o->level < least)
 			return NULL;
 		p->p += strlen(o->text);
+		p->left = ret->stars ? NULL : ret->type;
 		TRY(parse_binary(p, o->level + 1, &right));
+		p->left = NULL;
 		TRY(number_binary(p, o, ret, &right));
 	}
 }

@@ -22,7 +22,19 @@ struct parser {
 	const struct symbols_memory *mem;
 	uint64_t cfa;
 	int depth;
+	/* of what is left of an operator: an enumeration's names need no scope on its right */
+	const struct symbols_type *left;
 };
+
+/* eval_step.c: steps from objects of classes, which p->mem->steps knows. */
+bool step_is_object(const struct value *v);
+/* Goes on from v; false: there is no such step, and *is_ret is as in struct symbols_steps. */
+bool step_take(struct parser *p, struct value *v, const char *step, const char **is_ret);
+/* A name that has no place: an enumerator, a constant of a class ("Class::N", "Class.N"). */
+bool step_constant(struct parser *p, const char *name, struct value *ret);
+bool step_constant_of(const struct symbols_type *t, const char *name, struct value *ret);
+/* v is a place: a reference becomes what it refers to.  False: there is no memory. */
+bool step_reference(struct parser *p, struct value *v);
 
 struct operator {
 	char text[3];

@@ -239,6 +239,22 @@ struct symbols_regs {
 };
 void symbols_regs_from(const struct regs *regs, struct symbols_regs *ret);
 
+struct symbols_memory;
+struct symbols_type;
+struct symbols_value;
+/*
+ * Who knows what operators of a language do, which are functions that cannot be called: elements of
+ * containers, what smart pointers hold, fields of what an object really is.
+ */
+struct symbols_steps {
+	/*
+	 * From the object of type t at addr: "[KEY]", "*" or ".NAME".  False: there is no such
+	 * step; *is_ret says what the object is, where it is a container without such an element.
+	 */
+	bool (*take)(void *ctx, const struct symbols_type *t, uint64_t addr, const char *step,
+		     struct symbols_value *ret, const char **is_ret);
+	void *ctx;
+};
 struct symbols_memory {
 	/* len bytes or false; NULL = only the copy */
 	bool (*read)(void *ctx, uint64_t addr, void *buf, size_t len);
@@ -246,6 +262,7 @@ struct symbols_memory {
 	/* A part of memory that is at hand, usually the stack from rsp up; tried first. */
 	const void *copy;
 	uint64_t copy_start, copy_len;
+	const struct symbols_steps *steps;	/* for expressions; NULL = none */
 };
 
 enum symbols_how {
@@ -385,6 +402,15 @@ bool symbols_type_descend(const struct symbols_type *t, const char *path, uint64
 bool symbols_type_field(const struct symbols_type *t, const char *name,
 			struct symbols_member *ret);
 /*
+ * The nth virtual base class of a t, which is where the object at addr says; offset is from addr on
+ * (it may be negative).  False: there is none, or it cannot be found.
+ */
+bool symbols_type_virtual_base(const struct symbols_type *t, size_t n, uint64_t addr,
+			       const struct symbols_memory *mem, struct symbols_member *ret);
+/* A static member whose value is in the debug information ("static const int N = 3"). */
+bool symbols_type_constant(const struct symbols_type *t, const char *name, int64_t *value_ret,
+			   const struct symbols_type **type_ret);
+/*
  * How the bits of a base type are read, by DWARF: 2 bool, 4 float, 5 and 6 signed, 7 and 8 unsigned
  * (6, 8: a character), 0x10 UTF; of an enumeration what its values are kept in.  0 = unknown.
  */
@@ -409,6 +435,12 @@ const struct symbols_type *symbols_function_argument(struct symbols *s, uint64_t
 bool symbols_type_discriminant(const struct symbols_type *t, uint64_t *at_ret, uint64_t *size_ret);
 /* The member that holds the variant; name NULL: there is none for it. */
 struct symbols_member symbols_type_variant(const struct symbols_type *t, uint64_t discriminant);
+/*
+ * Rust: what a pointer to a trait object of type t leads to ("dyn ns::Shape", or "RcInner<dyn
+ * ns::Shape>"), by the vtable beside it; NULL = unknown.
+ */
+const struct symbols_type *symbols_type_dyn(struct symbols *s, const struct symbols_type *t,
+					    uint64_t vtable);
 /*
  * "node", "struct node", "ns::Cache<int>", a typedef; NULL = not there.  A module can be given to
  * be asked first.

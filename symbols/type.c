@@ -21,7 +21,7 @@ struct symbols_type {
 	unsigned dim;			/* the nth dimension of an array entry */
 	enum symbols_type_kind kind;
 	uint16_t tag;
-	bool declaration, target_ready, members_ready, definition_ready;
+	bool declaration, target_ready, members_ready, definition_ready, virtual_bases;
 	uint64_t size, count;
 	const char *plain;		/* the entry's own name */
 	const char *name;		/* as symbols_type_name() */
@@ -708,7 +708,11 @@ static size_t members_read(const struct symbols_type *t, struct symbols_member *
 	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag;
 	     off = die_sibling(&child)) {
 		struct symbols_member m = { 0 };
+		uint64_t virtual;
 
+		if (bases && child.tag == DW_TAG_inheritance &&
+		    die_uint(&child, IX_A_virtuality, &virtual) && virtual)
+			lazy(t)->virtual_bases = true;
 		if (child.tag != (bases ? DW_TAG_inheritance : DW_TAG_member) || n >= MAX_MEMBERS ||
 		    !member_offset(&child, &m))
 			continue;
@@ -771,4 +775,13 @@ const struct symbols_member *symbols_type_members(const struct symbols_type *t, 
 		members_make(lazy(t));
 	*n_ret = t->n_members;
 	return t->member;
+}
+
+bool type_has_virtual_bases(const struct symbols_type *t)
+{
+	size_t n;
+
+	symbols_type_members(t, &n);
+	t = symbols_type_strip(t);
+	return t && t->virtual_bases;
 }

@@ -2,6 +2,9 @@
  * type_values.c - what is needed to read values of a type: encodings, names of enumerators, what a
  * template was made with, variants.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "symbols/entry.h"
 
 enum { MAX_ENUMERATORS = 1 << 16 };
@@ -191,4 +194,118 @@ struct symbols_member symbols_type_variant(const struct symbols_type *t, uint64_
 			return variant_member(&child);
 	}
 	return other;
+}
+
+/* "<ns::Circle as ns::Shape>::{vtable}": how many characters of the name, from the second on. */
+static size_t implementer(const char *vtable)
+{
+	unsigned depth = 0;
+
+	if (*vtable != '<')
+		return 0;
+	for (const char *p = vtable + 1; *p; p++) {
+		if (*p == '<' || *p == '(' || *p == '[')
+			depth++;
+		else if (depth && (*p == ')' || *p == ']' || (*p == '>' && p[-1] != '-')))
+			depth--;
+		else if (!depth && !strncmp(p, " as ", 4))
+			return (size_t)(p - vtable - 1);
+	}
+	return 0;
+}
+
+/* Where the name that begins with "dyn" ends: before what closes or separates it. */
+static const char *dyn_end(const char *p)
+{
+	for (unsigned depth = 0; *p; p++) {
+		if (*p == '<' || *p == '(' || *p == '[')
+			depth++;
+		else if (!depth && (*p == '>' || *p == ',' || *p == ')' || *p == ']'))
+			break;
+		else if (depth && (*p == ')' || *p == ']' || (*p == '>' && p[-1] != '-')))
+			depth--;
+	}
+	return p;
+}
+
+const struct symbols_type *symbols_type_dyn(struct symbols *s, const struct symbols_type *t,
+					    uint64_t vtable)
+{
+	const char *name = symbols_type_name(t), *dyn = name ? strstr(name, "dyn ") : NULL;
+	struct symbols_variable v;
+	char whole[1024];
+	size_t n;
+
+	if (!dyn || !symbols_variable_at(s, vtable, &v) || v.addr != vtable || !v.name)
+		return NULL;
+	n = implementer(v.name);
+	if (!n || snprintf(whole, sizeof(whole), "%.*s%.*s%s", (int)(dyn - name), name, (int)n,
+			   v.name + 1, dyn_end(dyn)) >= (int)sizeof(whole))
+		return NULL;
+	return symbols_type_find(s, whole, NULL);
+}
+
+/* ---- members without a fixed place ---------------------------------------------------------- */
+
+bool symbols_type_virtual_base(const struct symbols_type *t, size_t n, uint64_t addr,
+			       const struct symbols_memory *mem, struct symbols_member *ret)
+{
+	struct expr_env env = { .mem = mem };
+	struct die die, child;
+	struct location l;
+	struct span expr;
+	uint64_t virtual;
+
+	if (!type_has_virtual_bases(t) || !type_die(symbols_type_strip(t), &die) || !die.children)
+		return false;
+	for (uint32_t off = die.next; die_read(die.cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
+		if (child.tag != DW_TAG_inheritance ||
+		    !die_uint(&child, IX_A_virtuality, &virtual) || !virtual ||
+		    !die_block(&child, IX_A_member_expr, &expr) || n--)
+			continue;
+		*ret = (struct symbols_member){ .type = die_type(&child), .base = true };
+		ret->name = symbols_type_name(ret->type);
+		if (!expr_eval(expr, &env, &addr, &l))
+			return false;
+		ret->offset = l.value - addr;
+		return true;
+	}
+	return false;
+}
+
+static bool constant_in(const struct symbols_type *t, const char *name, int64_t *value_ret,
+			const struct symbols_type **type_ret, unsigned level)
+{
+	enum { DEEPEST = 32 };
+	const struct symbols_member *m;
+	struct die die, child;
+	size_t n;
+
+	if (level > DEEPEST || !type_die(symbols_type_strip(t), &die) || !die.children)
+		return false;
+	for (uint32_t off = die.next; die_read(die.cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
+		const char *is = die_str(&child, IX_A_name);
+		uint64_t v;
+
+		if ((child.tag != DW_TAG_member && child.tag != DW_TAG_variable) || !is ||
+		    strcmp(is, name) || !die_uint(&child, IX_A_const_value, &v))
+			continue;
+		*type_ret = die_type(&child);
+		*value_ret = widen(v, symbols_type_size(*type_ret),
+				   symbols_type_encoding(*type_ret) == DW_ATE_signed);
+		return true;
+	}
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++)
+		if (m[i].base && constant_in(m[i].type, name, value_ret, type_ret, level + 1))
+			return true;
+	return false;
+}
+
+bool symbols_type_constant(const struct symbols_type *t, const char *name, int64_t *value_ret,
+			   const struct symbols_type **type_ret)
+{
+	return constant_in(t, name, value_ret, type_ret, 0);
 }

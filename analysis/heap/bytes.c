@@ -68,5 +68,8 @@ void heap_bytes_init(struct heap_bytes *b, const struct heap_store *like, uint64
 						   .place = bytes_place,
 						   .block = bytes_block };
 
-	*b = (struct heap_bytes){ { &ops, like->symbols, like->now, NULL, 0 }, addr, bytes, size };
+	*b = (struct heap_bytes){ { .ops = &ops, .symbols = like->symbols, .now = like->now },
+				  addr,
+				  bytes,
+				  size };
 }

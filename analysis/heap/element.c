@@ -1,28 +1,17 @@
 /*
- * element.c - expressions that go through containers: "cache->rows[3]", "users[\"ann\"]",
+ * element.c - steps of expressions through containers: "cache->rows[3]", "users[\"ann\"]",
  * "owner->id".
  *
  * The language's operators on containers and smart pointers are functions, and nothing can be
- * called.  So where an expression makes no sense as it stands, its last step is taken among what
- * the view shows of the rest: an element by its name, what a pointer or a box holds, a field (of a
- * base, too).
+ * called.  So where a step makes no sense for a class, it is taken among what the view shows of the
+ * object: an element by its name, what a pointer or a box holds, a field (of a base, of what the
+ * object really is).
  */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/heap/shape.h"
-
-enum { STEPS_MAX = 32 };
-
-/* *no_element_ret: the error is that a container has no such element. */
-static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
-			struct heap_value **ret, bool *no_element_ret);
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
 
 static struct heap_value *child_of(struct heap_view *v, struct heap_value *x, const char *name)
 {
@@ -69,125 +58,102 @@ static struct heap_value *element(struct heap_view *v, struct heap_value *x, con
 	return ret;
 }
 
-/*
- * Names, fields and elements, maybe with stars before: no operators, which might bind otherwise.
- * *bracket_ret: where the bracket that ends the text begins; NULL: none does.
- */
-static bool is_path(const char *text, const char **bracket_ret)
+/* A character of a string; the zero behind the last is one, too. */
+static bool character(struct heap_value *x, uint64_t i, struct symbols_value *ret)
 {
-	const char *open = NULL;
-	unsigned depth = 0;
-	char quote = 0;
+	const struct symbols_type *t = symbols_type_argument(x->of, 0);
 
-	text += strspn(text, "*");
-	*bracket_ret = NULL;
-	if (!is_word(*text))
+	if (!(x->flags & HEAP_STRING) || !symbols_type_size(t) || !x->data[0] || i > x->data[1])
 		return false;
-	for (const char *p = text; *p; p++) {
-		if (quote) {
-			if (*p == '\\' && p[1])
-				p++;
-			else if (*p == quote)
-				quote = 0;
-		} else if (depth && (*p == '"' || *p == '\'')) {
-			quote = *p;
-		} else if (*p == '[') {
-			open = depth++ ? open : p;
-		} else if (*p == ']' && depth) {
-			depth--;
-			*bracket_ret = depth || p[1] ? NULL : open;
-		} else if (!depth && *p == '-' && p[1] == '>') {
-			p++;
-		} else if (!depth && !is_word(*p) && *p != '.' && *p != ':') {
-			return false;
-		}
-	}
-	return !depth && !quote;
+	*ret = (struct symbols_value){ .v = x->data[0] + i * symbols_type_size(t), .type = t };
+	return true;
 }
 
-/* Why x, what the text before the bracket means, has no such element; NULL: it is no container. */
-static struct err *no_element(const struct heap_value *x, const char *text, const char *bracket)
+/* One bit of a container of bits, which has no address. */
+static bool bit(struct heap_view *v, const struct heap_value *x, const char *key,
+		const struct heap_value *shown, struct symbols_value *ret)
 {
-	enum symbols_type_kind kind = symbols_type_kind(symbols_type_strip(x->of));
+	bool set;
 
-	if ((kind != SYMBOLS_T_STRUCT && kind != SYMBOLS_T_CLASS) || x->flags & HEAP_POINTER ||
-	    *x->text == '{')
-		return NULL;
-	return err_new(ERR_USAGE, "%s: there is no element %s in %.*s, which is %s", text, bracket,
-		       (int)(bracket - text), text, x->text);
+	if (x->shape == &shape_cxx_bitset && strtoull(key + 1, NULL, 0) < x->data[0])
+		set = shown != NULL;
+	else if (shown && !shown->of && !strcmp(shown->text, "true"))
+		set = true;
+	else if (shown && !shown->of && !strcmp(shown->text, "false"))
+		set = false;
+	else
+		return false;
+	*ret = (struct symbols_value){ .reg = true,
+				       .v = set,
+				       .type = symbols_type_find(v->st->symbols, "bool", NULL) };
+	return true;
 }
 
-/*
- * The last step of an expression, among what is shown of the rest; NULL: there is no such step.
- * *why_ret: because a container has no such element; else NULL.
- */
-static struct heap_value *step(struct heap_view *v, const char *text, const char *bracket,
-			       unsigned steps, struct err **why_ret)
+/* Is x what elements are asked of, so that a missing one is worth a word? */
+static bool is_container(const struct heap_value *x)
 {
-	const char *at = *text == '*' ? NULL : bracket, *word = text + strlen(text);
-	bool arrow = false, none;
-	struct heap_value *x, *ret;
-	struct err *err;
+	return !(x->flags & HEAP_POINTER) && *x->text != '{';
+}
 
-	*why_ret = NULL;
-	while (!at && *text != '*' && word > text && is_word(word[-1]))
-		word--;
-	if (!at && *word && word - text > 1 && word[-1] == '.') {
-		at = word - 1;
-	} else if (!at && *word && word - text > 2 && word[-1] == '>' && word[-2] == '-') {
-		at = word - 2;
-		arrow = true;
-	}
-	if (at == text || (!at && *text != '*'))
-		return NULL;
-	err = eval(v, at ? heap_text(v, "%.*s", (int)(at - text), text) : text + 1, steps + 1, &x,
-		   &none);
-	if (err) {
-		if (none)
-			*why_ret = err;
-		else
-			err_free(err);
-		return NULL;
-	}
-	if (!at)
-		return held(v, x);
-	if (*at == '[') {
-		ret = element(v, x, at);
-		*why_ret = ret ? NULL : no_element(x, text, at);
+/* A field that the type of x does not have: of what x holds, or really is. */
+static struct heap_value *field(struct heap_view *v, struct heap_value *x, const char *name,
+				struct symbols_member *bits)
+{
+	struct heap_value *ret = child_of(v, x, name), *to = ret ? NULL : held(v, x);
+	const struct symbols_type *whole;
+	uint64_t addr = x->addr;
+
+	if (to && (ret = child_of(v, to, name)))
+		x = to;
+	if (ret || to) {
+		symbols_type_field(x->of, name, bits);
 		return ret;
 	}
-	if (arrow || x->flags & HEAP_POINTER)
-		x = held(v, x);
-	return x ? child_of(v, x, word) : NULL;
+	whole = view_whole(v, x->of, &addr);
+	if (whole == x->of)
+		return NULL;
+	symbols_type_field(whole, name, bits);
+	return child_of(v, heap_value_at(v, "", whole, addr), name);
 }
 
-static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
-			struct heap_value **ret, bool *no_element_ret)
+static bool take(void *ctx, const struct symbols_type *t, uint64_t addr, const char *step,
+		 struct symbols_value *ret, const char **is_ret)
 {
 	struct symbols_member bits = { 0 };
-	struct heap_value *x;
-	const char *bracket;
-	struct err *err = value_eval(v, text, ret), *why;
+	struct heap_view *v = ctx;
+	struct heap_value *x = heap_value_at(v, "", t, addr), *to;
 
-	*no_element_ret = false;
-	if (!err || steps > STEPS_MAX || !is_path(text, &bracket))
-		return err;
-	x = step(v, text, bracket, steps, &why);
-	*no_element_ret = why != NULL;
-	if (why) {
-		err_free(err);
-		return why;
+	if (*step == '*') {
+		to = held(v, x);
+	} else if (*step == '[') {
+		if (isdigit((unsigned char)step[1]) &&
+		    character(x, strtoull(step + 1, NULL, 0), ret))
+			return true;
+		to = element(v, x, step);
+		if (bit(v, x, step, to, ret))
+			return true;
+		*is_ret = is_container(x) ? x->text : NULL;
+	} else {
+		to = field(v, x, step + 1, &bits);
 	}
-	if (!x || !x->of || x->flags & HEAP_NOTE)
-		return err;
-	err_free(err);
-	*ret = heap_value_field(v, heap_text(v, "%s", text), x->of, x->addr, &bits);
-	return NULL;
+	if (!to || !to->of || to->flags & HEAP_NOTE)
+		return false;
+	*ret = (struct symbols_value){ .v = to->addr, .type = to->of };
+	if (bits.bit_size) {
+		ret->bit_offset = bits.bit_offset % 8;
+		ret->bit_size = bits.bit_size;
+		ret->v += bits.bit_offset / 8;
+	}
+	return true;
 }
 
 struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
 {
-	bool no_element;
+	const struct symbols_steps steps = { take, v };
+	struct err *err;
 
-	return eval(v, text, 0, ret, &no_element);
+	v->st->steps = &steps;
+	err = value_eval(v, text, ret);
+	v->st->steps = NULL;
+	return err;
 }

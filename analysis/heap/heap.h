@@ -117,6 +117,8 @@ struct heap_store {
 	/* those worth going to, by event; a recording can go to every one */
 	const struct heap_moment *moment;
 	size_t moments;
+	/* of whoever evaluates an expression now; else NULL */
+	const struct symbols_steps *steps;
 };
 
 struct heap_bytes {

@@ -61,6 +61,11 @@ struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, con
 				  const char *type, const char *text);
 /* heap_value_eval() of what needs no container. */
 struct err *value_eval(struct heap_view *v, const char *text, struct heap_value **ret) __must_check;
+/*
+ * What the object of a class at *addr really is, by its vtable, and where that begins; else t.
+ */
+const struct symbols_type *view_whole(struct heap_view *v, const struct symbols_type *t,
+				      uint64_t *addr);
 /* Fills x from its name, type (x->of) and address. */
 void value_fill(struct heap_view *v, struct heap_value *x);
 

@@ -390,7 +390,7 @@ static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
 static struct err *log_eval_fields(struct heap_store *st, const char *text,
 				   struct symbols_value *ret)
 {
-	struct symbols_memory mem = { .read = read_all, .ctx = st };
+	struct symbols_memory mem = { .read = read_all, .ctx = st, .steps = st->steps };
 	size_t n = strcspn(text, ".-[");
 	const struct symbols_type *type = NULL;
 	char name[128], whole[1024];

@@ -242,6 +242,7 @@ static struct err *eval_in(struct recording *r, int tid, const char *text, bool 
 		if (k.len)
 			regs = frame_of(r, tid, &k, runtime, &cfa);
 	}
+	mem.steps = r->st.steps;
 	return symbols_evaluate(r->j.s.sym, text, &regs, cfa, &mem, ret);
 }
 

@@ -124,6 +124,57 @@ static void fat_open(struct heap_view *v, struct heap_value *x)
 }
 const struct heap_shape shape_rust_fat = { "Rc<[T]>", fat_is, fat_open };
 
+/* ---- trait objects: a pointer, and a vtable that tells what is there and its alignment -------- */
+
+/* Of x, or of what is there in an Rc: where the two words are, and what the first one points to. */
+static bool dyn_words(struct heap_value *x, bool counted, uint64_t *offset,
+		      const struct symbols_type **to)
+{
+	const char *path = counted ? "ptr.pointer.pointer" : "pointer",
+		   *table = counted ? "ptr.pointer.vtable" : "vtable";
+	const struct symbols_type *t;
+
+	if (!shape_path(x->of, table, offset, NULL) || !shape_path(x->of, path, offset, &t))
+		return false;
+	*to = symbols_type_target(symbols_type_strip(t));
+	return *to != NULL;
+}
+
+/* data: the object, its type's name for dyn_open(). */
+static bool dyn_is(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *to, *is;
+	uint64_t offset, p, table, align = 1;
+	struct counted c = { 0 };
+	bool counted = counted_class(shape_name(x->of), &c);
+
+	if (c.weak || !v->st->symbols || !dyn_words(x, counted, &offset, &to) ||
+	    !shape_word(v, x, counted ? "ptr.pointer.pointer" : "pointer", &p) ||
+	    !shape_word(v, x, counted ? "ptr.pointer.vtable" : "vtable", &table))
+		return false;
+	if (counted)
+		to = symbols_type_argument(x->of, 0);
+	is = symbols_type_dyn(v->st->symbols, to, table);
+	if (!is || (counted && (!counts_read(v, &c, x, p) || !view_u64(v, table + 16, &align))))
+		return false;
+	if (counted && align && !(align & (align - 1)) && align <= 4096)
+		p += (16 + align - 1) & ~(align - 1);
+	x->data[0] = p;
+	x->data[1] = (uint64_t)(uintptr_t)is;
+	x->text = heap_text(v, "%s%s%s at 0x%" PRIx64, counted ? x->text : "", counted ? " " : "",
+			    shape_name(is), p);
+	x->flags |= HEAP_OPENS;
+	if (counted || !shape_begins(shape_name(x->of), "alloc::boxed::Box<"))
+		x->flags |= HEAP_SHARED;
+	return true;
+}
+
+static void dyn_open(struct heap_view *v, struct heap_value *x)
+{
+	value_add(v, x, "value", (const struct symbols_type *)(uintptr_t)x->data[1], x->data[0]);
+}
+const struct heap_shape shape_rust_dyn = { "dyn", dyn_is, dyn_open };
+
 /* ---- collections ----------------------------------------------------------------------------- */
 
 /* Where a node has its element and the next one.  False: it is not as it should be. */

@@ -59,14 +59,21 @@ void shape_closed(struct heap_value *x, const char *text)
 	x->flags &= ~(unsigned)HEAP_OPENS;
 }
 
+static void string_closed(struct heap_value *x, const char *text, uint64_t addr, uint64_t n)
+{
+	shape_closed(x, text);
+	x->flags |= HEAP_STRING;
+	x->data[0] = addr;
+	x->data[1] = n;
+}
+
 bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n)
 {
 	const char *s = n ? text_string_exact(v, addr, n) : "\"\"";
 
 	if (!s)
 		return false;
-	shape_closed(x, s);
-	x->flags |= HEAP_STRING;
+	string_closed(x, s, addr, n);
 	return true;
 }
 
@@ -80,8 +87,7 @@ bool shape_characters(struct heap_view *v, struct heap_value *x, uint64_t addr, 
 	text = text_wide_string(v, addr, n, t);
 	if (!text)
 		return false;
-	shape_closed(x, text);
-	x->flags |= HEAP_STRING;
+	string_closed(x, text, addr, n);
 	return true;
 }
 

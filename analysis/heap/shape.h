@@ -56,6 +56,6 @@ extern const struct heap_shape shape_rust_string, shape_rust_slice, shape_rust_v
 	shape_rust_cell;
 /* rust_std.c */
 extern const struct heap_shape shape_rust_text, shape_rust_weak, shape_rust_fat, shape_rust_list,
-	shape_rust_heap, shape_rust_holder, shape_rust_nonzero, shape_rust_duration;
+	shape_rust_dyn, shape_rust_heap, shape_rust_holder, shape_rust_nonzero, shape_rust_duration;
 
 #endif

@@ -24,7 +24,7 @@ static const struct heap_shape *const shapes[] = {
 	&shape_rust_ring,   &shape_rust_tree,  &shape_rust_shared, &shape_rust_cell,
 	&shape_rust_text,   &shape_rust_weak,  &shape_rust_fat,	 &shape_rust_list,
 	&shape_rust_heap,   &shape_rust_holder, &shape_rust_nonzero, &shape_rust_duration,
-	&shape_rust_enum,   &shape_ring,
+	&shape_rust_dyn,    &shape_rust_enum,   &shape_ring,
 	NULL,
 };
 

@@ -191,12 +191,33 @@ static void mark_union(struct heap_view *v, const struct heap_value *whole, stru
 	c->text = heap_text(v, "{.%s}", in[which].name ? in[which].name : "...");
 }
 
+static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return view_read(ctx, addr, buf, len);
+}
+
+/* Virtual bases, which are where the object says. */
+static void open_virtual(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	struct symbols_memory mem = { .read = read_all, .ctx = v };
+	struct symbols_member m;
+
+	for (size_t i = 0; symbols_type_virtual_base(t, i, x->addr, &mem, &m); i++) {
+		struct heap_value *c = value_add(v, x, m.name, m.type, x->addr + m.offset);
+
+		if (!c)
+			return;
+		c->flags |= HEAP_BASE;
+	}
+}
+
 static void open_fields(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
 {
 	const struct symbols_member *m;
 	size_t n;
 
 	m = symbols_type_members(t, &n);
+	open_virtual(v, x, t);
 	for (size_t i = 0; i < n; i++) {
 		struct heap_value *c = child_new(v, x, FIELDS_MAX);
 
@@ -403,11 +424,6 @@ struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 	return x;
 }
 
-static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
-{
-	return view_read(ctx, addr, buf, len);
-}
-
 static void place_nowhere(struct heap_view *v, struct heap_value *x, unsigned level)
 {
 	enum { DEEPEST = 8 };
@@ -458,7 +474,7 @@ struct heap_value *heap_value_field(struct heap_view *v, const char *name,
 
 struct err *value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
 {
-	struct symbols_memory mem = { .read = read_all, .ctx = v };
+	struct symbols_memory mem = { .read = read_all, .ctx = v, .steps = v->st->steps };
 	const char *name = heap_text(v, "%s", text);
 	struct symbols_value is = { 0 };
 	struct symbols_member bits;
@@ -475,9 +491,8 @@ struct err *value_eval(struct heap_view *v, const char *text, struct heap_value 
 	return NULL;
 }
 
-/* What a pointer to a class really points to, by its vtable. */
-static const struct symbols_type *whole_object(struct heap_view *v, const struct symbols_type *t,
-					       uint64_t *addr)
+const struct symbols_type *view_whole(struct heap_view *v, const struct symbols_type *t,
+				      uint64_t *addr)
 {
 	struct symbols_memory mem = { .read = read_all, .ctx = v };
 	enum symbols_type_kind kind = symbols_type_kind(symbols_type_strip(t));
@@ -508,7 +523,7 @@ struct heap_value *heap_value_target(struct heap_view *v, const struct heap_valu
 		return NULL;
 	if (!symbols_type_size(t))
 		t = NULL;
-	t = whole_object(v, t, &to);
+	t = view_whole(v, t, &to);
 	return heap_value_at(v, heap_text(v, "*%s", p->name ? p->name : ""), t, to);
 }
 

@@ -171,7 +171,7 @@ static void check_eval(uint64_t first)
 	eval_fails("nothing", "no variable nothing");
 	eval_fails("table.nothing", "no field nothing");
 	eval_fails("table->", "expected the name");
-	eval_fails("table[", "expected a name");
+	eval_fails("table[", "expected ']'");
 	eval_fails("table[table]", "cannot calculate with struct table");
 	eval_fails("*private_number", "not a pointer");
 	eval_fails("head +", "expected a name");
