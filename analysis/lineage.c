@@ -2,10 +2,10 @@
  * lineage.c - where a process's memory comes from: which process was it before it was forked, and
  * that one before?
  *
- * A child that never execs has its parent's blocks.  So the analysis begins with the ancestor that
- * did, and goes over to the child at each fork.
+ * A child that has not executed another program yet has its parent's blocks, also one that borrows
+ * its memory (vfork).  So the analysis begins with the ancestor that did, and goes over to the child
+ * at each fork.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,6 @@
 struct process {
 	int pid, parent;
 	uint64_t forked, execed;	/* events; execed: the first, 0 = never */
-	bool borrows;			/* its parent's memory, up to then (vfork) */
 };
 
 struct lineage {
@@ -68,8 +67,7 @@ static void note(struct lineage *l, const struct trace_event *ev)
 
 			*p = (struct process){ .pid = (int)e->y,
 					       .parent = parent,
-					       .forked = ev->n,
-					       .borrows = (e->addr & CLONE_VM) != 0 };
+					       .forked = ev->n };
 		}
 	}
 	if (ev->kind == TRACE_EXEC && *serial(l, ev->task)) {
@@ -96,9 +94,9 @@ struct err *lineage_find(const char *trace, int pid, uint64_t at, struct stage *
 	*born_ret = *execed_ret = 0;
 	for (uint64_t before = at ? at + 1 : NEVER; !err && n < max;) {
 		const struct process *p = process_of(&l, pid);
-		bool own = !p->parent || (p->execed && (p->execed < before || p->borrows));
+		bool own = !p->parent || (p->execed && p->execed < before);
 
-		if (own && !n && p->parent && !p->borrows) {
+		if (own && !n && p->parent) {
 			*born_ret = p->forked;
 			*execed_ret = p->execed;
 		}
