@@ -124,7 +124,7 @@ static void fat_open(struct heap_view *v, struct heap_value *x)
 }
 const struct heap_shape shape_rust_fat = { "Rc<[T]>", fat_is, fat_open };
 
-/* ---- trait objects: a pointer, and a vtable that tells what is there and how it is aligned ---- */
+/* ---- trait objects: a pointer, and a vtable that tells what is there ------------------------- */
 
 /* Of x, or of what is there in an Rc: where the two words are, and what the first one points to. */
 static bool dyn_words(struct heap_value *x, bool counted, uint64_t *offset,
