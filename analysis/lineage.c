@@ -3,8 +3,8 @@
  * that one before?
  *
  * A child that has not executed another program yet has its parent's blocks, also one that borrows
- * its memory (vfork).  So the analysis begins with the ancestor that did, and goes over to the child
- * at each fork.
+ * its memory (vfork).  So the analysis begins with the ancestor that did, and goes over to the
+ * child at each fork.
  */
 #include <stdlib.h>
 #include <string.h>
