@@ -165,7 +165,7 @@ const struct symbols_type *types_rust_node(struct symbols *s, const struct symbo
 	const struct symbols_type *inner;
 	char text[1024];
 
-	if (!name || !begins(name, leaf) || symbols_type_size(t) >= size ||
+	if (!name || !text_begins(name, leaf) || symbols_type_size(t) >= size ||
 	    snprintf(text, sizeof(text), "alloc::collections::btree::node::InternalNode<%s",
 		     name + sizeof(leaf) - 1) >= (int)sizeof(text))
 		return t;

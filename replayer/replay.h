@@ -167,6 +167,11 @@ struct replay_break {
 	 * bytes
 	 */
 	unsigned call;
+	/*
+	 * the replayer's own, where code may change: the instruction that is meant
+	 * (inprocess_code_word()), else there is nothing to stop at; 0: whatever is there
+	 */
+	uint64_t code;
 };
 /*
  * A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's

@@ -164,7 +164,7 @@ static bool dyn_is(struct heap_view *v, struct heap_value *x)
 	x->text = heap_text(v, "%s%s%s at 0x%" PRIx64, counted ? x->text : "", counted ? " " : "",
 			    shape_name(is), p);
 	x->flags |= HEAP_OPENS;
-	if (counted || !shape_begins(shape_name(x->of), "alloc::boxed::Box<"))
+	if (counted || !text_begins(shape_name(x->of), "alloc::boxed::Box<"))
 		x->flags |= HEAP_SHARED;
 	return true;
 }

@@ -117,6 +117,9 @@ struct err *landmark_protect(struct landmark *l, int prot)
 	uint64_t end = landmark_code_end(l);
 	int64_t ret;
 
+	/* what tools know of it was so until now, and what they have there goes by that */
+	rp_tools_bare_memory(l->t->mm, l->t->real);
+	rp_tools_mapped(l->t->mm);
 	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);
 }
 

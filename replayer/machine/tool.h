@@ -139,7 +139,7 @@ struct run_ops {
 	struct err *(*make_room)(struct rp_task *t, uint64_t addr, uint64_t len);
 	/*
 	 * Something has been mapped that the program did not ask for just now: a stack has grown, a
-	 * tool has got a page.
+	 * tool has got a page.  Or code is protected against the program's stores, or not any more.
 	 */
 	void (*mapped)(struct rp_mm *mm);
 	/* Is it known that nobody is going to write to the code at addr? */

@@ -75,7 +75,7 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	if (!t)
 		return NULL;
 	for (unsigned i = 0; i < p->n; i++)
-		sites.b[i] = counting_site_break(t, p->addr[i]);
+		sites.b[i] = counting_site(t, p, i);
 	a.set = rp_set_union(r, to->set, counting_sites_set(r, t, p));
 	do {
 		TRY(rp_advance(r, &a, &result));

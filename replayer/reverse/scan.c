@@ -420,7 +420,7 @@ static struct err *dense_set(struct replay *r, unsigned *set_ret, unsigned *coun
 	t = rp_task_find(r, r->ev.task);
 	if (!t || !p.n)
 		return NULL;
-	b = counting_site_break(t, p.addr[0]);
+	b = counting_site(t, &p, 0);
 	*count_ret = rp_set_intern(r, &b, 1);
 	b.kind = REPLAY_BREAK;
 	*set_ret = rp_set_intern(r, &b, 1);
@@ -516,6 +516,7 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 			break;
 		ret->pid = t->rec_pid;
 		ret->addr = t->regs.rip;
+		ret->code = good ? inprocess_code_word(t, t->regs.rip) : 0;
 		*steps_ret = at.steps_n;
 	} while (!err && !good && at.steps_n > 1 && at.steps[at.steps_n - 1].set == 0 &&
 		 at.steps_n--);
@@ -658,13 +659,16 @@ static struct err *scan_short_steps(struct replay *r, struct scan *s, const stru
 static bool counts_inside(struct replay *r, const struct rp_set *set)
 {
 	const struct rp_task *t = set->n == 1 ? rp_task_with_memory(r->tasks, set->b[0].pid) : NULL;
+	struct rp_task *task;
 	struct replay_break b;
 	unsigned len;
 
 	if (set->n != 1 || !is_count(&set->b[0], &b))
 		return false;
-	return set->b[0].kind == REPLAY_COUNT ||
-	       (t && inprocess_possible(rp_task_find(r, t->serial), b.addr, &len));
+	if (set->b[0].kind == REPLAY_COUNT || b.code)
+		return true;
+	task = t ? rp_task_find(r, t->serial) : NULL;
+	return task && inprocess_solid(task, b.addr) && inprocess_possible(task, b.addr, &len);
 }
 
 /*

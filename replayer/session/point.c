@@ -209,6 +209,8 @@ static void put_place(FILE *f, const struct replay *r, const struct replay_break
 	fprintf(f, "%" PRIx64, b->addr);
 	if (b->kind >= REPLAY_WRITE)
 		fprintf(f, ".%" PRIx64, b->len);
+	if (b->code)
+		fprintf(f, "=%" PRIx64, b->code);
 	if (b->cond) {
 		const struct rp_cond *c = &stops_of(r)->conds[b->cond - 1];
 
@@ -267,7 +269,8 @@ static struct err *shorter(struct replay *r, const struct position *p, struct po
 	/* else it takes a stop each to get there */
 	counted = inprocess_possible(t, t->regs.rip, &len);
 	b = (struct replay_break){
-		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1
+		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1,
+		.code = counted ? inprocess_code_word(t, t->regs.rip) : 0
 	};
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
@@ -407,6 +410,8 @@ static bool take_place(struct replay *r, const char **p, struct replay_break *b)
 		return false;
 	if (b->kind >= REPLAY_WRITE &&
 	    (*(*p)++ != '.' || !take_hex(p, &b->len) || !b->len || b->len > 255))
+		return false;
+	if (**p == '=' && (++*p, b->kind >= REPLAY_BREAK_HW || !take_hex(p, &b->code)))
 		return false;
 	if (**p != 'I')
 		return true;

@@ -144,7 +144,7 @@ static struct err *int3_in(const struct stops_run *run, struct rp_mm *mm, struct
 		uint64_t other = 0;
 		int shared;
 
-		if (!rp_is_int3(&s->b[i], t->rec_pid))
+		if (!rp_is_int3(&s->b[i], t->rec_pid) || !inprocess_is_there(t, &s->b[i]))
 			continue;
 		shared = maps.n ? rp_written_shared(&maps, addr, &other) : 0;
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
@@ -337,7 +337,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	*end = rp_run_interrupted(stops) && !stops->leaving && !stops->run.step &&
 	       !trap_is_coming(t);
 	if (*end)
-		TRY(dual_step_out(t));
+		TRY(dual_step_out(r, t));
 	if (*end && stops_mm(t->mm)->inprocess_n)
 		TRY(inprocess_step_out(r, t, &hit));
 	if (hit)

@@ -221,3 +221,12 @@ uint64_t rp_debug_hits(struct rp_task *t)
 		rp_debug_register_set(t->real, 6, 0);
 	return hits;
 }
+
+void rp_debug_stepped(struct replay *r, struct rp_task *t)
+{
+	struct stops *stops = stops_of(r);
+	uint64_t hits = stops->dr_gen ? rp_debug_hits(t) : 0;
+
+	stops->dr_hit |= hits;
+	stops->trapped |= hits != 0;
+}

@@ -573,12 +573,13 @@ bool dual_inside(const struct rp_task *t)
 	       dual_area(t->mm, t->regs.rip);
 }
 
-struct err *dual_step_out(struct rp_task *t)
+struct err *dual_step_out(struct replay *r, struct rp_task *t)
 {
 	for (unsigned i = 0; i < STEPS_OUT && dual_inside(t); i++) {
 		int status;
 
 		TRY(rp_raw_step(t, &status));
+		rp_debug_stepped(r, t);
 		dual_leave(t);
 		if (stops_mm(t->mm)->inprocess_n)
 			/* it may be one that inprocess.c has moved, and counted */

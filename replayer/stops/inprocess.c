@@ -127,6 +127,7 @@ static void carry(struct rp_task *t)
 	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
 			 sizeof(c->shared));
 	for (unsigned i = 0; i < c->n; i++) {
+		c->inprocess[i].left = stops_mm(mm)->inprocess[i].rest;
 		if (stops_mm(mm)->inprocess[i].built)
 			tracee_read_some(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT,
 					 &c->inprocess[i], sizeof(c->inprocess[i]));
@@ -144,6 +145,7 @@ static struct err *put_down(struct rp_task *t)
 	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
 			 sizeof(c->shared)));
 	for (unsigned i = 0; i < c->n; i++) {
+		stops_mm(mm)->inprocess[i].rest = c->inprocess[i].left;
 		if (stops_mm(mm)->inprocess[i].built)
 			TRY(tracee_write(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT,
 					 &c->inprocess[i], sizeof(c->inprocess[i])));
@@ -177,60 +179,7 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	return NULL;
 }
 
-/* ---- probes of an address space -------------------------------------------------------------- */
-
-/* Code that nobody is going to write to or move: private pages of a file. */
-static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
-{
-	struct tracee_map m;
-	bool mapped;
-
-	*ret = false;
-	for (uint64_t at = addr - 1; at <= addr + SITE_MAX; at++) {
-		if (patches_at(&t->mm->patches, at))
-			return NULL;
-	}
-	if (stops_mm(t->mm)->solid_end > addr + SITE_MAX && addr >= stops_mm(t->mm)->solid_start) {
-		*ret = true;
-		return NULL;
-	}
-	TRY(tracee_map_at(t->real, addr, &m, &mapped));
-	if (mapped && m.inode && (m.prot & PROT_EXEC) && !(m.prot & PROT_WRITE) && !m.shared &&
-	    addr + SITE_MAX < m.end) {
-		stops_mm(t->mm)->solid_start = m.start;
-		stops_mm(t->mm)->solid_end = m.end;
-		*ret = true;
-	}
-	return NULL;
-}
-
-bool inprocess_solid(struct rp_task *t, uint64_t addr)
-{
-	bool good = false;
-	struct err *err = solid(t, addr, &good);
-
-	err_free(err);
-	return !err && good;
-}
-
-bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
-{
-	struct displaced d;
-	bool good;
-	struct err *err = solid(t, addr, &good);
-
-	if (err) {
-		err_free(err);
-		return false;
-	}
-	if (!good ||
-	    !displace_decode(t->real, addr, X86_JUMP, stops_mm(t->mm)->solid_start,
-			     stops_mm(t->mm)->solid_end, &d) ||
-	    displace_repeats(&d))
-		return false;
-	*len_ret = d.site.len;
-	return true;
-}
+/* ---- stubs of an address space ---------------------------------------------------------------- */
 
 /* Has it a counter of its own? */
 static bool alone(const struct stops_run *run, const struct replay_break *b)
@@ -289,7 +238,8 @@ static void arrange(const struct stops_run *run, struct rp_mm *mm)
 
 		p->alone = alone(run, &p->b);
 		p->lead = p;
-		if (same && p->alone && is_jump(run, &last->b) && !last->over) {
+		if (same && p->alone && is_jump(run, &last->b) && !last->over &&
+		    last->b.code == p->b.code) {
 			last->over = p;
 			p->lead = lead;
 			continue;
@@ -335,8 +285,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 	const struct rp_mm *mm = t->mm;
 	struct displaced whole;
 
-	if (!displace_decode(t->real, lead->b.addr, X86_JUMP, stops_mm(mm)->solid_start,
-			     stops_mm(mm)->solid_end, &whole) ||
+	if (!inprocess_displace(t, lead->b.addr, &whole) ||
 	    others_in_site(s, lead, whole.site.len))
 		return false;
 	lead->span = whole.site.len;
@@ -352,6 +301,15 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 			return false;
 	}
 	return true;
+}
+
+/* Where it counts; the run may have begun before this code was there. */
+static struct err *begin_slot(struct rp_task *t, struct inprocess *p, uint64_t at)
+{
+	const uint64_t words[2] = { p->rest, 0 };
+
+	p->slot = at;
+	return tracee_write(t->real, at + SLOT_LEFT, words, sizeof(words));
 }
 
 static struct err *build(struct replay *r, struct rp_task *t, const struct stops_run *run,
@@ -371,9 +329,9 @@ static struct err *build(struct replay *r, struct rp_task *t, const struct stops
 	first = stops_mm(t->mm)->areas[0].at + DATA;
 	p->area = a->at;
 	p->stub = a->at + a->used;
-	p->slot = a->at + DATA + SLOT * (1 + a->slots);
+	TRY(begin_slot(t, p, a->at + DATA + SLOT * (1 + a->slots)));
 	if (p->over) {
-		p->over->slot = p->slot + SLOT;
+		TRY(begin_slot(t, p->over, p->slot + SLOT));
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
@@ -425,10 +383,12 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 	struct rp_mm *mm = t->mm;
 	bool good, bare = false;
 
-	TRY(solid(t, lead->b.addr, &good));
+	TRY(inprocess_code(t, lead->b.addr, &good));
 	if (!good)
 		TRY(shared(t, lead->b.addr, &bare));
-	if (good && is_jump(run, &lead->b) && decode_group(t, s, lead))
+	/* in code that changes, for what is known by its bytes */
+	if (good && (!stops_mm(mm)->solid_changes || lead->b.code) && is_jump(run, &lead->b) &&
+	    decode_group(t, s, lead))
 		TRY(build_from(r, t, run, lead));
 	if (lead->built)
 		return NULL;
@@ -513,6 +473,9 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct st
 		if (p->lead != p || p->in || p->b.pid != t->rec_pid ||
 		    !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
 			continue;
+		p->absent = !inprocess_is_there(t, &p->b);
+		if (p->absent)
+			continue;
 		/* the instruction is in a stub already: breakpoints.c */
 		if (patches_with(&mm->patches, p->b.addr)) {
 			dissolve(mm, p);
@@ -574,12 +537,20 @@ bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b)
 /* Its jump or int3, or the program's bytes. */
 static bool inprocess_write(const struct inprocess *p, pid_t real, bool jumps)
 {
-	uint8_t jump[X86_JUMP] = { 0xcc };
+	uint8_t jump[X86_JUMP] = { 0xcc }, now[X86_JUMP];
 
 	if (p->lead != p)
 		return p->lead->built;
-	if (jumps && !p->trap_only && !x86_jump(p->site.addr, p->stub, jump))
+	if (!p->trap_only && !x86_jump(p->site.addr, p->stub, jump))
 		return false;
+	if (p->b.code && !jumps && !p->trap_only) {
+		/* what has been written over is not ours any more */
+		if (rp_code_read(real, p->site.addr, now, X86_JUMP) != X86_JUMP)
+			return true;
+		for (unsigned i = 0; i < X86_JUMP; i++)
+			now[i] = now[i] == jump[i] ? p->site.bytes[i] : now[i];
+		return rp_code_write(real, p->site.addr, now, X86_JUMP);
+	}
 	if (p->trap_only && !rp_code_has(real, p->site.addr, jumps ? p->site.bytes[0] : 0xcc))
 		return !jumps;
 	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes,
@@ -591,7 +562,7 @@ bool inprocess_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
 {
 	struct inprocess *p = stops_mm(mm)->inprocess_n ? inprocess_of(mm, b) : NULL;
 
-	if (!p || !p->built || !inprocess_write(p, real, true))
+	if (!p || !p->built || p->absent || !inprocess_write(p, real, true))
 		return false;
 	p->in = true;
 	stops_mm(mm)->inprocess_in++;
@@ -659,9 +630,11 @@ uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit)
 
 struct err *inprocess_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
 {
-	const struct inprocess *p = stops_mm(t->mm)->inprocess_n ? inprocess_of(t->mm, b) : NULL;
+	struct inprocess *p = stops_mm(t->mm)->inprocess_n ? inprocess_of(t->mm, b) : NULL;
 	const uint64_t zero = 0;
 
+	if (p)
+		p->rest = limit;
 	if (!p || !p->built)
 		return NULL;
 	TRY(tracee_write(t->real, p->slot + SLOT_LEFT, &limit, 8));

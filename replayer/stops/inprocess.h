@@ -41,6 +41,8 @@ struct inprocess {
 	uint8_t seen[SITE_MAX];
 	unsigned span;
 	bool tried, built, in;
+	bool absent;			/* another instruction is there now: replay_break.code */
+	uint64_t rest;			/* what its counter begins with */
 	/*
 	 * Those in the bytes of one jump: lead has it, each runs the instructions up to the next,
 	 * where it goes on.
@@ -63,6 +65,12 @@ struct inprocess_code {
 	uint64_t turn;
 	bool counts;
 };
+
+/* inprocess_code.c */
+/* Is it code?  Then it is from solid_start to solid_end, and solid_changes says of what kind. */
+struct err *inprocess_code(const struct rp_task *t, uint64_t addr, bool *ret) __must_check;
+/* What a jump there would replace; where inprocess_code() has just looked. */
+bool inprocess_displace(const struct rp_task *t, uint64_t addr, struct displaced *ret);
 
 /* The three kinds; false: not possible. */
 bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c);

@@ -153,6 +153,7 @@ struct err *inprocess_step_out(struct replay *r, struct rp_task *t, bool *hit)
 		TRY(rp_raw_step(t, &status));
 		dual_remove(t, from, true);
 		rp_hide_trace_flag(t, from);
+		rp_debug_stepped(r, t);
 		if (WSTOPSIG(status) == SIGSEGV && page_watched(r, t))
 			return NULL;
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE ||

@@ -45,6 +45,7 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 		s.b[i].len = b[i].len;
 		s.b[i].cond = b[i].cond;
 		s.b[i].call = b[i].call;
+		s.b[i].code = b[i].code;
 	}
 	qsort(s.b, n, sizeof(*b), order);
 	for (unsigned i = 0; i < n; i++) {
@@ -97,6 +98,7 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 		const struct replay_break *b = &s->b[i];
 
 		if (!rp_is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		    inprocess_is_there(t, b) &&
 		    (!b->cond || rp_cond_true(&stops_of(r)->conds[b->cond - 1], t->real, &t->regs)))
 			return true;
 	}

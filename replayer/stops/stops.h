@@ -132,6 +132,7 @@ struct stops_mm {
 	struct rp_carried *carried;
 	unsigned inprocess_n, inprocess_gen, inprocess_in;
 	uint64_t solid_start, solid_end;
+	bool solid_changes;	/* the program may write to it, or move it */
 	/* pages protected for watchpoints: page_watch.c */
 	struct page_watch *page_watch;
 	unsigned page_watch_n, page_watch_gen;
@@ -201,6 +202,8 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
 bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value);
 /* Debug registers that have hit since they were last asked for. */
 uint64_t rp_debug_hits(struct rp_task *t);
+/* A step that nobody asked for, out of a stub: has a register hit?  Then the run ends behind it. */
+void rp_debug_stepped(struct replay *r, struct rp_task *t);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped);
 /* It has come out in another way. */
@@ -279,6 +282,20 @@ bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs);
 unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at,
 			 const uint64_t reg[REGS_WORDS], unsigned hit[33]);
 
+/* inprocess_code.c */
+/*
+ * Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping.
+ */
+bool inprocess_solid(struct rp_task *t, uint64_t addr);
+/* Can a jump be put there?  Over so many bytes. */
+bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
+/*
+ * The instruction at addr, where the replayer wants to count, for replay_break.code: 0 where code
+ * does not change, or no jump can be put.
+ */
+uint64_t inprocess_code_word(struct rp_task *t, uint64_t addr);
+/* Is the instruction there that is meant? */
+bool inprocess_is_there(const struct rp_task *t, const struct replay_break *b);
 /* inprocess.c */
 struct tracee_maps;
 bool inprocess_reaches(uint64_t area, uint64_t addr);
@@ -287,14 +304,9 @@ bool inprocess_reaches(uint64_t area, uint64_t addr);
  * has mapped; 0: there is none.
  */
 uint64_t inprocess_room(const struct tracee_maps *maps, uint64_t addr, uint64_t len);
-/*
- * Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping.
- */
-bool inprocess_solid(struct rp_task *t, uint64_t addr);
 /* The stubs that such a run needs. */
 struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct stops_run *run);
 void inprocess_forget(struct rp_mm *mm);
-bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
 bool inprocess_has(const struct rp_mm *mm, const struct replay_break *b);
 /* Is a jump there, whose stub counts or compares when the task goes on? */
 bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b);
@@ -398,7 +410,7 @@ void dual_leave(struct rp_task *t);
 void dual_enter(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
 bool dual_inside(const struct rp_task *t);
-struct err *dual_step_out(struct rp_task *t);
+struct err *dual_step_out(struct replay *r, struct rp_task *t);
 /*
  * Is it on a page that is dual-mapped at the moment?  *off: how far off the other mapping is, which
  * can be stored to.

@@ -181,8 +181,11 @@ static struct err *make_room(struct rp_task *t, uint64_t addr, uint64_t len)
 
 static void mapped(struct rp_mm *mm)
 {
-	if (mm->tool[TOOL_STOPS])
-		stops_mm(mm)->unchecked.stale = true;
+	if (!mm->tool[TOOL_STOPS])
+		return;
+	stops_mm(mm)->unchecked.stale = true;
+	stops_mm(mm)->solid_end = 0;
+	rp_written_forget(mm, 0, UINT64_MAX);
 }
 
 static bool fixed_code(struct rp_task *t, uint64_t addr)

@@ -102,6 +102,8 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 			know_gap(mm, maps, page);
 		else if (m->shared)
 			add_others(mm, maps, m, page, add);
+		else if (s->b[i].code && !(m->prot & PROT_EXEC))
+			continue;	/* nothing is put there */
 		else if (m->prot & PROT_WRITE)
 			add(mm, maps, page);
 		else

@@ -229,7 +229,7 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 		const struct replay_break *b = &s->b[i];
 
 		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid &&
-		    !inprocess_has(t->mm, b))
+		    !inprocess_has(t->mm, b) && inprocess_is_there(t, b))
 			return true;
 	}
 	return false;
@@ -295,7 +295,8 @@ static void count_sites(struct counted_sites *sites, const struct rp_task *t,
 			continue;
 		sites->count[k] += inprocess_counted(t, &s->b[i], site_limit(sites, (unsigned)k),
 						     &sites->last[k]);
-		if (ret->kind != ADVANCE_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
+		if (ret->kind != ADVANCE_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived ||
+		    !inprocess_is_there(t, &s->b[i]))
 			continue;
 		ret->at_site = k;
 		/* come to in another way than through the stub */

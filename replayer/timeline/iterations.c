@@ -96,7 +96,8 @@ static bool good_place(struct rp_task *t, const struct counting_sites *p, const 
 {
 	unsigned len;
 
-	return p->n < COUNTING_SITES && inprocess_possible(t, addr, &len) &&
+	return p->n < COUNTING_SITES && inprocess_solid(t, addr) &&
+	       inprocess_possible(t, addr, &len) &&
 	       (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
 	       !counting_sites_blocked(t, s, addr, len) && !counting_sites_overlap(t, p, addr, len);
 }
@@ -290,7 +291,7 @@ void iterations_begin(struct replay *r, struct rp_task *t, struct stops_run *run
 		return;
 	if (u->set != run->set || u->checked != u->at) {
 		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
-		u->known = inprocess_possible(t, u->at, &len) &&
+		u->known = inprocess_solid(t, u->at) && inprocess_possible(t, u->at, &len) &&
 			   !counting_sites_blocked(t, stops_of(r)->sets[run->set], u->at, len);
 	}
 	if (!u->known)

@@ -56,7 +56,7 @@ static void count_sites(struct replay *r, struct periodic *c, struct rp_task *t,
 {
 	c->c.n = p->n;
 	for (unsigned i = 0; i < p->n; i++) {
-		c->c.b[i] = counting_site_break(t, p->addr[i]);
+		c->c.b[i] = counting_site(t, p, i);
 		c->c.limit[i] = c->c.count[i] = 0;
 	}
 	c->waits = 0;

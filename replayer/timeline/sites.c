@@ -198,6 +198,7 @@ static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, u
 	    !good_place(r, t, at, set) ||
 	    (p->sparing && (calls_in(t, at) || !spares_stores(t, at, room, c, p->sparing))))
 		return false;
+	p->code[p->n] = inprocess_code_word(t, at);
 	p->addr[p->n++] = at;
 	return true;
 }
@@ -252,7 +253,7 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct counting_site
 	/* pc: and then that of the call that led there */
 	uint64_t words[STACK_WORDS], pc = t->regs.rip;
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
-	unsigned callers = 0, len;
+	unsigned callers = 0;
 	bool own = false;
 
 	for (size_t i = 0; i < n && callers < CALLERS_MAX; i++) {
@@ -263,9 +264,12 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct counting_site
 		    call[0] != 0xe8)
 			continue;
 		start = decode_call(call, words[i]);
-		/* a call goes to the same file's code; what only looks like one goes anywhere */
-		if (!inprocess_possible(t, start, &len) &&
-		    (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
+		/*
+		 * a call goes to the same file's code; what only looks like one goes anywhere, and
+		 * what was one, in code that changes, may be in the middle of something now
+		 */
+		if (!inprocess_solid(t, start) &&
+		    (stops_mm(t->mm)->solid_changes || start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
 			continue;
 		if (words[i] < stops_mm(t->mm)->solid_start ||
 		    words[i] >= stops_mm(t->mm)->solid_end)
@@ -326,8 +330,17 @@ unsigned counting_sites_set(struct replay *r, const struct rp_task *t,
 	struct replay_break b[COUNTING_SITES];
 
 	for (unsigned i = 0; i < p->n; i++)
-		b[i] = counting_site_break(t, p->addr[i]);
+		b[i] = counting_site(t, p, i);
 	return rp_set_intern(r, b, p->n);
+}
+
+struct replay_break counting_site(const struct rp_task *t, const struct counting_sites *p,
+				  unsigned i)
+{
+	struct replay_break b = counting_site_break(t, p->addr[i]);
+
+	b.code = p->code[i];
+	return b;
 }
 
 struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr)

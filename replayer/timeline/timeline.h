@@ -341,6 +341,7 @@ struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 /* sites.c: for set, in whose way they are not */
 struct counting_sites {
 	uint64_t addr[COUNTING_SITES];
+	uint64_t code[COUNTING_SITES];	/* replay_break.code */
 	unsigned n;
 	/* none where a store could not have a jump; none near stores at all */
 	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;
@@ -361,6 +362,9 @@ void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_si
 			 unsigned set);
 unsigned counting_sites_set(struct replay *r, const struct rp_task *t,
 			    const struct counting_sites *p);
+/* The i-th, or one in code that does not change. */
+struct replay_break counting_site(const struct rp_task *t, const struct counting_sites *p,
+				  unsigned i);
 struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr);
 
 /* end.c */
