@@ -32,8 +32,10 @@ void rp_landmark_open(struct replay *r);
 
 /* ---- count.c ------------------------------------------------------------------------- */
 /*
- * The same by counting branches, where the recording and this machine can; else *found = false and
- * nothing has run.
+ * Runs the task to the point by counting branches, where the recording and this machine can.
+ * Requires a stopped task at its last event.  *found = false: nothing has run, or the count did not
+ * lead to the point and the task is back where it was.  After an error the task is somewhere on the
+ * way.
  */
 struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *point, bool *found);
@@ -41,9 +43,16 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 /* ---- search.c ----------------------------------------------------------------------- */
 /* Processor time of a task, or (0) of the replayer; 0: the system does not tell. */
 uint64_t rp_processor_ns(pid_t tid);
-/* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
+/*
+ * Runs the task, which is stopped at its last event, to the point whose state the event describes
+ * (TRACE_AT_STATE).  After an error the task is somewhere on the way; where mismatch_start() kept a
+ * copy, mismatch_back() can still go back.
+ */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* Is the task there now? */
+/*
+ * Is the stopped task at the point of the event now?  Reads memory and registers only; after an
+ * error *ret is of no use.
+ */
 struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			  bool *ret);
 
@@ -53,30 +62,37 @@ enum rp_search {
 	SEARCH_NEXT,		/* the task is at a match that was wrong: the next one */
 	SEARCH_ANEW,		/* from the start, without running untested */
 };
-/* How the point of event n is to be looked for now. */
+/* Returns how the point of event n is to be looked for now.  Changes nothing. */
 enum rp_search mismatch_how(struct replay *r, uint64_t n);
 /*
- * A search that may run past its point begins: *kept when there will be a way back to here.  It
- * saves so much time if all goes well.
+ * A search that may run past its point begins, and saves saves_ns if all goes well.  *kept: a copy
+ * of the processes was taken, as a way back to here.  All tasks are stopped; after an error no copy
+ * is kept.
  */
 struct err *mismatch_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept);
-/* The point of event n was found, as far as the witness tells. */
-struct err *mismatch_match(struct replay *r, uint64_t n);
-/* It was found, and cannot be wrong. */
-void mismatch_settle(struct replay *r, uint64_t n);
 /*
- * Is there another way to go if this one fails?  Is replay on its way back because of a mismatch?
+ * The point of event n was found, as far as the witness tells: a copy of the processes is taken
+ * here, to look for the next match from.  All tasks are stopped; after an error nothing is noted.
  */
+struct err *mismatch_match(struct replay *r, uint64_t n);
+/* The point of event n was found, and cannot be wrong: its copies are dropped. */
+void mismatch_settle(struct replay *r, uint64_t n);
+/* Is there another match to try if this one turns out wrong? */
 bool mismatch_left(const struct replay *r);
+/* Has replay gone back because of a mismatch, and not come beyond the place of the failure yet? */
 bool mismatch_failed(const struct replay *r);
 /*
- * Replay of r->ev has failed.  True: *err is gone, and r is at an earlier event, to go on another
- * way.
+ * Replay of r->ev has failed with *err.  Returns true: *err is freed, and r is at an earlier event,
+ * to go on another way.  Returns false: there is no other way, r is as it was, and *err says what
+ * failed first.
  */
 bool mismatch_back(struct replay *r, struct err **err);
-/* It is over: let the output out. */
+/* Replay is over: drops all copies and writes the output that waited. */
 void mismatches_end(struct replay *r);
-/* Output waits while what wrote it is in mismatch.  False: it does not. */
+/*
+ * Keeps output of the program back while a match before it may still be wrong.  Returns false: no
+ * match may be, and the caller writes the output.
+ */
 bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len);
 
 #endif

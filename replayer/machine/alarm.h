@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Calls ring() in the signal handler, errno kept: after first_ns (0: never), and then every
- * every_ns (0: once).  Takes the place of what was set before; ring() may still be called once when
- * it has been switched off.
+ * Has ring() called in the signal handler, errno kept: after first_ns (0: never), and then every
+ * every_ns (0: once).  The new setting takes the place of the one before; ring() may still be
+ * called once after the timer was switched off.  The call cannot fail, and touches no task.
  */
 void rp_alarm(void (*ring)(void), uint64_t first_ns, uint64_t every_ns);
 

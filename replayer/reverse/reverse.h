@@ -1,5 +1,9 @@
 /*
  * reverse.h - the last stop before a position.
+ *
+ * All tasks are stopped in each function.  A function that returns an error and does not say
+ * otherwise has left the replay somewhere on its way: positions, checkpoints and breakpoint sets
+ * are unchanged and valid, and rp_goto() leads to any of them.
  */
 #ifndef REPLAYER_REVERSE_REVERSE_H
 #define REPLAYER_REVERSE_REVERSE_H
@@ -47,18 +51,31 @@ struct rp_found {
 };
 
 /* scan.c */
-/* From where r is, a checkpoint, to end, which counts when it is not the present (inclusive). */
+/*
+ * Runs from where r is, a checkpoint, to end, and stores the last stop on the way to *ret; a stop
+ * at end itself counts when end is not the present (inclusive).
+ */
 struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive,
 		    struct rp_found *ret) __must_check;
 
 /* intervals.c */
-/* Before the present.  Interrupts end it. */
+/*
+ * Finds the last stop before the present; the replay is anywhere then.  The user's interrupt ends
+ * the search: &rp_stopped.
+ */
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret) __must_check;
 
-/* scanned.c: what has been looked through in vain, for what is a stop at present. */
+/*
+ * scanned.c: intervals without a stop for the present breakpoints.  Nothing runs.
+ *
+ * Notes that no stop is from `from' to end.
+ */
 void scanned_add(struct replay *r, const struct position *from, const struct position *end,
 		 bool inclusive);
-/* Is nothing before end (or, inclusive, at it)?  Then up to here; else NULL. */
+/*
+ * Returns the beginning of a noted interval that ends at end (or, inclusive, contains end); NULL:
+ * there is none.  The position is the room's, and valid until the next scanned_add().
+ */
 const struct position *scanned_before(const struct replay *r, const struct position *end,
 				      bool inclusive);
 void scanned_free(struct reverse *reverse);
@@ -67,8 +84,8 @@ void scanned_free(struct reverse *reverse);
 enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
 struct rp_worker;
 /*
- * How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever
- * processor.
+ * Returns how many workers can run besides this process.  HINDSIGHT_WORKERS in the environment: so
+ * many, on whatever processor, and rp_workers_forced() is true.
  */
 unsigned rp_workers(void);
 bool rp_workers_forced(void);
@@ -90,13 +107,18 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c,
 				const struct position *end, struct store_bitmap *m,
 				struct rp_worker **ret) __must_check;
-/* Its answer, into m. */
+/* Waits for the worker of rp_worker_write_log(); its answer goes to *m.  False: it failed. */
 bool rp_worker_write_log_done(struct rp_worker *w, struct store_bitmap *m);
-/* Waits for it.  False: it failed; what it would have said is not known. */
+/*
+ * Waits for the answer of a worker of rp_worker_start().  False: the worker failed, and *ret is of
+ * no use.
+ */
 bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *ret);
-/* Can be read from when there is an answer. */
+/* Returns a descriptor that can be read from when there is an answer; the worker owns it. */
 int rp_worker_fd(const struct rp_worker *w);
+/* Does the worker run on our processor? */
 bool rp_worker_is_here(const struct rp_worker *w);
+/* Ends the worker, whatever it does, and frees w. */
 void rp_worker_end(struct rp_worker *w);
 
 /*
@@ -160,6 +182,11 @@ struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *a
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from,
 			   const struct position *end, enum on_interrupt on_interrupt,
 			   uint64_t *n_ret) __must_check;
+/*
+ * Goes back to the last stop before the present; or by one instruction of the task `serial'.  *ret
+ * says what is there: the beginning of the recording where nothing is before.  When the user
+ * interrupts, *ret says so, and the replay is where it began.
+ */
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
 
@@ -167,11 +194,17 @@ struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *
 struct rp_target { bool event; unsigned set; };
 
 /* range.c */
-/* A set of all ways out of [start, end), where the task is.  0: not known. */
+/*
+ * Returns a breakpoint set of all ways out of the code [start, end), where the task is; 0: not all
+ * are known.  Nothing runs.
+ */
 unsigned rp_range_exits(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
 
 /* approach.c */
-/* Move base nearer to the target, to where `steps' single steps lead to it. */
+/*
+ * Moves base nearer to the target, to where *steps single steps lead to the target.  *found =
+ * false: no such place was found near enough.
+ */
 struct err *rp_approach(struct replay *r, struct position *base, const struct position *p,
 			const struct rp_target *to, uint64_t *steps, bool *found);
 
@@ -183,7 +216,7 @@ struct err *rp_approach(struct replay *r, struct position *base, const struct po
 struct err *rp_count_steps(struct replay *r, const struct position *base,
 			   const struct rp_target *to, uint64_t max, uint64_t *steps, bool *found,
 			   uint64_t *pcs);
-/* One instruction of the task back.  *begin: there is nothing before. */
+/* Goes back by one instruction of the task.  *begin: the task has none before. */
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin);
 /*
  * Stopped in the middle of a repeated string instruction, where steps have led: to where it begins.

@@ -11,8 +11,8 @@
 #include "replayer/session/session.h"
 
 /* Where programs map nothing: neither the kernel's choice nor anybody's idea of a heap. */
-#define LENT_AREA 0x3a0000000000ull
-enum { LENT_MAX = 256, LENT_STEP = 16 << 20, LENT_TRIES = 64, LENT_BYTES_MAX = LENT_STEP };
+#define PIECES_AREA 0x3a0000000000ull
+enum { PIECES_MAX = 256, PIECE_STEP = 16 << 20, PLACE_TRIES = 64, PIECE_BYTES_MAX = PIECE_STEP };
 
 static struct err *map(struct rp_task *t, const struct debugger_memory *l, bool *done)
 {
@@ -39,19 +39,19 @@ struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t le
 				     .prot = prot | PROT_READ | PROT_WRITE };
 	bool done = false;
 
-	if (!len || len > LENT_BYTES_MAX || session->memory_n == LENT_MAX)
+	if (!len || len > PIECE_BYTES_MAX || session->memory_n == PIECES_MAX)
 		return &err_nomem;
 	if (!session->memory)
-		session->memory = malloc(LENT_MAX * sizeof(*session->memory));
+		session->memory = malloc(PIECES_MAX * sizeof(*session->memory));
 	l.bytes = calloc(1, l.len);
 	if (!session->memory || !l.bytes) {
 		free(l.bytes);
 		return &err_nomem;
 	}
-	for (unsigned i = 0; i < LENT_TRIES && !done; i++) {
+	for (unsigned i = 0; i < PLACE_TRIES && !done; i++) {
 		struct err *err;
 
-		l.addr = LENT_AREA + (uint64_t)session->memory_next++ * LENT_STEP;
+		l.addr = PIECES_AREA + (uint64_t)session->memory_next++ * PIECE_STEP;
 		err = map(t, &l, &done);
 		if (err) {
 			free(l.bytes);

@@ -30,23 +30,39 @@ static inline struct session *session_of(const struct replay *r)
 /* tool.c: all that a replay needs for stops: this room, and those below it. */
 struct err *rp_session_open(struct replay *r) __must_check;
 
-/* diversion.c */
+/* diversion.c: all tasks are stopped in each of these. */
+/* Is there a diversion: a copy of the program with other registers or memory? */
 bool diversion_on(const struct replay *r);
-/* Does going on mean the copy? */
+/* Has the debugger changed registers of the copy, so that going on means the copy? */
 bool diversion_runs(const struct replay *r);
+/*
+ * Runs the copy, which must be on, to its next stop, or by one instruction (step).  A copy that
+ * dies is a stop by SIGKILL, and the replay is back in the recording.  After an error the copy is
+ * somewhere on the way; diversion_end() works.
+ */
 struct err *diversion_run(struct replay *r, bool step, struct replay_stop *ret);
-/* Back to the recording. */
+/*
+ * Throws the copy away and goes back to where the recording was left; nothing happens where no copy
+ * is on.  After an error there is no copy, and the replay is not at that position.
+ */
 struct err *diversion_end(struct replay *r);
 
-/* debugger_memory.c */
-/* t is in a copy, which gets memory of this length. */
+/* debugger_memory.c: t is stopped in a copy. */
+/*
+ * Maps len bytes with prot in the copy, at an address that stays the same in later copies: *ret.
+ * After an error nothing is mapped or noted.
+ */
 struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot,
 				uint64_t *ret);
+/* Gives memory back that begins at addr.  After an error the memory is still there. */
 struct err *debugger_memory_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
-/* A copy begins; it ends. */
+/*
+ * A copy begins: the memory of its process is mapped and filled, one piece after the other; an
+ * error leaves the pieces before.  A copy ends: the bytes are kept for the next one.
+ */
 struct err *debugger_memory_in(struct replay *r, struct rp_task *t);
 void debugger_memory_keep(struct replay *r, const struct rp_task *t);
-/* What it holds while there is no copy. */
+/* Reads from the kept bytes while there is no copy; returns how many there are, at most len. */
 size_t debugger_memory_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
 void debugger_memory_deinit(struct session *session);
 
