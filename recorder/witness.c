@@ -425,7 +425,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 {
 	uint64_t now = now_ns();
 	struct pass s = { .rec = rec, .t = t };
-	bool whole = true, few;
+	bool whole = true, few, kept = pages_keep(t->tid);
 
 	if (!t->mm->copies)
 		t->mm->copies = alloc_zeroed(1, sizeof(*t->mm->copies), "copies of pages");
@@ -453,6 +453,8 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 			whole = false;
 		}
 	}
+	if (kept)
+		pages_let_go();
 	while (s.at < s.old.n) {
 		free(s.old.page[s.at++]);
 		copies_in_use--;

@@ -53,6 +53,28 @@ struct scan_arg {
 enum { SCAN_FILE = 1 << 2, SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, SCAN_ZERO = 1 << 5 };
 #define SCAN_REQUEST _IOWR('f', 16, struct scan_arg)
 
+static struct {
+	struct tracee_mem mem;	/* tid 0: nothing is kept */
+	int pagemap;
+} kept = { { 0, -1 }, -1 };
+
+bool pages_keep(pid_t tid)
+{
+	if (kept.mem.tid)
+		return false;
+	kept.mem.tid = tid;
+	return true;
+}
+
+void pages_let_go(void)
+{
+	tracee_mem_close(&kept.mem);
+	if (kept.pagemap >= 0)
+		close(kept.pagemap);
+	kept.mem.tid = 0;
+	kept.pagemap = -1;
+}
+
 static int pagemap_open(pid_t tid)
 {
 	char path[64];
@@ -288,14 +310,18 @@ static bool without_scan(void)
 static struct err *find(pid_t tid, uint64_t start, uint64_t end, bool own, pages_range_fn *fn,
 			void *ctx)
 {
-	int fd = pagemap_open(tid);
+	bool keep = kept.mem.tid == tid;
+	int fd = keep && kept.pagemap >= 0 ? kept.pagemap : pagemap_open(tid);
 	struct err *err = NULL;
 
 	if (fd < 0)
 		return fn(ctx, start, end);
+	if (keep)
+		kept.pagemap = fd;
 	if (without_scan() || !scan(fd, start, end, own, fn, ctx, &err))
 		err = read_pagemap(tid, fd, start, end, own, fn, ctx);
-	close(fd);
+	if (!keep)
+		close(fd);
 	return err;
 }
 
@@ -312,7 +338,7 @@ struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn
 /* ---- their bytes ----------------------------------------------------------------------------- */
 
 struct reading {
-	pid_t tid;
+	struct tracee_mem own, *mem;	/* mem: own, or what pages_keep() keeps */
 	bool forked;
 	tracee_page_fn *fn;
 	void *ctx;
@@ -321,8 +347,8 @@ struct reading {
 
 static size_t read_some(const struct reading *s, uint64_t addr, void *buf, size_t len)
 {
-	return s->forked ? tracee_read_shared(s->tid, addr, buf, len)
-			 : tracee_read_some(s->tid, addr, buf, len);
+	return s->forked ? tracee_mem_read_some(s->mem, addr, buf, len)
+			 : tracee_read_some(s->mem->tid, addr, buf, len);
 }
 
 /* Read [addr, end) and hand it out; pages that cannot be read are left out. */
@@ -341,7 +367,7 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 		size_t got = read_some(s, addr, *buf, n * PAGE_BYTES) / PAGE_BYTES;
 
 		if (got == 0) {	/* no read permission: the slow way, one page */
-			struct err *err = tracee_read(s->tid, addr, *buf, PAGE_BYTES);
+			struct err *err = tracee_read(s->mem->tid, addr, *buf, PAGE_BYTES);
 
 			got = 1;
 			if (err) {
@@ -357,20 +383,25 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 	return NULL;
 }
 
-static struct reading reading(pid_t tid, unsigned how, tracee_page_fn *fn, void *ctx)
+static void reading_init(struct reading *s, pid_t tid, unsigned how, tracee_page_fn *fn, void *ctx)
 {
-	return (struct reading){
-		.tid = tid, .forked = how & PAGES_FORKED, .fn = fn, .ctx = ctx
+	*s = (struct reading){
+		.own = { tid, -1 }, .forked = how & PAGES_FORKED, .fn = fn, .ctx = ctx
 	};
+	s->mem = kept.mem.tid == tid ? &kept.mem : &s->own;
 }
 
 struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, unsigned how, tracee_page_fn *fn,
 			 void *ctx)
 {
-	struct reading s = reading(tid, how, fn, ctx);
+	struct reading s;
+	struct err *err;
 
-	return how & PAGES_ALL ? read_range(&s, addr, addr + len)
-			       : find(tid, addr, addr + len, false, read_range, &s);
+	reading_init(&s, tid, how, fn, ctx);
+	err = how & PAGES_ALL ? read_range(&s, addr, addr + len)
+			      : find(tid, addr, addr + len, false, read_range, &s);
+	tracee_mem_close(&s.own);
+	return err;
 }
 
 /* ---- of a file ------------------------------------------------------------------------------- */
@@ -427,13 +458,18 @@ static struct err *own_range(void *ctx, uint64_t start, uint64_t end)
 struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, unsigned how, int fd,
 			  uint64_t offset, tracee_page_fn *fn, void *ctx)
 {
-	struct reading s = reading(tid, how, fn, ctx);
+	struct reading s;
 	struct merging m = { .reading = &s, .fd = fd, .addr = addr, .offset = offset };
+	struct err *err;
 
+	reading_init(&s, tid, how, fn, ctx);
 	s.upto = addr;
 	m.size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	if (m.size < 0 || len <= LARGE)
 		return tracee_pages(tid, addr, len, how | PAGES_ALL, fn, ctx);
-	TRY(find(tid, addr, addr + len, true, own_range, &m));
-	return data_until(&m, addr + len);
+	err = find(tid, addr, addr + len, true, own_range, &m);
+	if (!err)
+		err = data_until(&m, addr + len);
+	tracee_mem_close(&s.own);
+	return err;
 }

@@ -22,6 +22,13 @@ typedef struct err *pages_range_fn(void *ctx, uint64_t start, uint64_t end);
  */
 enum { PAGES_THERE, PAGES_ALL, PAGES_FORKED };
 /*
+ * From here to pages_let_go() the files of /proc that tell of tid's pages stay open: for many short
+ * ranges in turn, during which its memory stays the same one.  False: somebody else keeps files,
+ * and nothing is to be let go.
+ */
+bool pages_keep(pid_t tid);
+void pages_let_go(void);
+/*
  * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  Task stopped.
  * Unreadable pages are skipped.
  */

@@ -144,6 +144,14 @@ size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size
 	return got < 0 ? 0 : (size_t)got / PAGE_BYTES;
 }
 
+size_t tracee_read_pieces(pid_t tid, const struct iovec *local, const struct iovec *remote,
+			  size_t n)
+{
+	ssize_t got = slow_vm_readv(tid, local, n, remote, n);
+
+	return got < 0 ? 0 : (size_t)got;
+}
+
 /*
  * Nobody reports the death of a task that lives: so &err_gone must not be said of one that is only
  * not to be seen in /proc.
@@ -221,17 +229,6 @@ size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len)
 		err_free(mem_file_some(tid, addr + done, (char *)buf + done, NULL, len - done,
 				       &more));
 	return done + more;
-}
-
-/* Opening the file costs as much as some pages do. */
-size_t tracee_read_shared(pid_t tid, uint64_t addr, void *buf, size_t len)
-{
-	enum { FEW_PAGES = 4 };
-	size_t done = 0;
-
-	if (len > FEW_PAGES * PAGE_BYTES)
-		err_free(mem_file_some(tid, addr, buf, NULL, len, &done));
-	return done + tracee_read_some(tid, addr + done, (char *)buf + done, len - done);
 }
 
 /* Of [addr, addr + len), how much is in a mapping that may be written and not read. */
@@ -346,6 +343,21 @@ struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *bu
 	if (m->fd >= 0 && pwrite(m->fd, buf, len, (off_t)addr) == (ssize_t)len)
 		return NULL;
 	return tracee_write(m->tid, addr, buf, len);
+}
+
+size_t tracee_mem_read_some(struct tracee_mem *m, uint64_t addr, void *buf, size_t len)
+{
+	enum { FEW_PAGES = 4 };		/* opening the file costs as much as some pages do */
+	size_t done = 0;
+	ssize_t n = 1;
+
+	if (m->fd < 0 && len > FEW_PAGES * PAGE_BYTES)
+		err_free(mem_file_open(m->tid, O_RDWR, &m->fd));
+	while (m->fd >= 0 && done < len && n > 0) {
+		n = pread(m->fd, (char *)buf + done, len - done, (off_t)(addr + done));
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return done + tracee_read_some(m->tid, addr + done, (char *)buf + done, len - done);
 }
 
 void tracee_mem_close(struct tracee_mem *m)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "abi/regs.h"
 #include "base/err.h"
@@ -44,14 +45,15 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len) 
 struct tracee_mem { pid_t tid; int fd; };
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf,
 			     size_t len) __must_check;
+/*
+ * As tracee_read_some(), and pages that the process and a copy of it share stay shared:
+ * process_vm_readv() gives the process its own copy of such a page (Linux 5.19), which costs as
+ * much as a fault does.
+ */
+size_t tracee_mem_read_some(struct tracee_mem *m, uint64_t addr, void *buf, size_t len);
 void tracee_mem_close(struct tracee_mem *m);
 /* As many bytes as are mapped for reading from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
-/*
- * The same, and pages that the process and a copy of it share stay shared: process_vm_readv() gives
- * the process its own copy of such a page (Linux 5.19), which costs as much as a fault does.
- */
-size_t tracee_read_shared(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* As many as the program can read, and the kernel for it: x86 can read what is only writable. */
 size_t tracee_read_user(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* As many as are mapped, PROT_NONE or not: what a write may have gone to. */
@@ -59,6 +61,9 @@ size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* Pages, each into a buffer of its own, in one call: how many of them, from the first on. */
 enum { TRACEE_PAGES = 64 };
 size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size_t n);
+/* Pieces of memory, each as long as its buffer, in one call: how many bytes, from the first on. */
+size_t tracee_read_pieces(pid_t tid, const struct iovec *local, const struct iovec *remote,
+			  size_t n);
 /* NUL-terminated, cut at size - 1; "" when unreadable. */
 void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size);
 /* A sys_peek_fn; ctx is a pid_t *. */

@@ -12,7 +12,7 @@
 #include "tracee/level.h"
 #include "x86/decode.h"
 
-enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
+enum { CHUNK = 1 << 17, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
 
 /* ---- is there a need? ------------------------------------------------------------------------ */
 
@@ -121,6 +121,9 @@ static bool looks_like(const uint8_t *p, size_t room, struct ud2_site *ret)
 		ret->kind = UD2_RANDOM;
 		return p[2] < 0xf8 ? rdrand_found : rdseed_found;
 	}
+	/* of all that begins with 0x0f: xgetbv; fxsave, xsave and xrstor */
+	if (p[1] != 0x01 && p[1] != 0xae)
+		return false;
 	return state_found && room >= 16 && looks_like_xsave(p, ret);
 }
 

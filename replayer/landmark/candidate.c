@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "replayer/landmark/search.h"
+#include "tracee/pages.h"
 
 enum { GENERAL = 15, R11 = 6, RSP = 19 };
 #define NO_WORD (~0ull)
@@ -158,17 +160,84 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e,
 	return false;
 }
 
+/* Witnesses that are read in one call. */
+enum { BATCH = 64, BATCH_BYTES = 64 << 10 };
+struct batch {
+	const struct trace_effect *e[BATCH];
+	unsigned n;
+	size_t bytes;
+};
+
+/* The first witness of b, from number `first' on, that memory does not seem to have; b->n: none. */
+static unsigned batch_look(const struct landmark *l, const struct batch *b, unsigned first)
+{
+	static unsigned char (*buf)[BATCH_BYTES];
+	struct iovec local[BATCH], remote[BATCH];
+	size_t got, at = 0;
+	unsigned i;
+
+	ALLOC_ONCE(buf, "the words of a point");
+	for (i = first; i < b->n; at += b->e[i++]->data_len) {
+		local[i] = (struct iovec){ *buf + at, b->e[i]->data_len };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)b->e[i]->addr, b->e[i]->data_len };
+	}
+	got = tracee_read_pieces(l->t->real, local + first, remote + first, b->n - first);
+	for (i = first, at = 0; i < b->n; at += b->e[i++]->data_len) {
+		const struct trace_effect *e = b->e[i];
+
+		if (at + e->data_len > got)
+			break;
+		hide_ours(l, e->addr, *buf + at, e->data_len);
+		if (memcmp(*buf + at, e->data, e->data_len))
+			break;
+	}
+	return i;
+}
+
+/* As bytes_equal(), for all of b, which is empty then. */
+static bool batch_equal(const struct landmark *l, struct batch *b, struct stub_word *word)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		i = batch_look(l, b, i);
+		if (i < b->n && !bytes_equal(l, b->e[i], word))
+			return false;
+	}
+	b->n = 0;
+	b->bytes = 0;
+	return true;
+}
+
+/* As bytes_equal(), for all recorded bytes. */
+static bool witnesses_equal(struct landmark *l, struct stub_word *word)
+{
+	struct batch b = { .n = 0 };
+
+	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+
+		if (e->kind != TRACE_WITNESS || outline_changes(l, e))
+			continue;
+		if ((b.n == BATCH || b.bytes + e->data_len > BATCH_BYTES) &&
+		    !batch_equal(l, &b, word))
+			return false;
+		if (e->data_len > BATCH_BYTES) {
+			if (!bytes_equal(l, e, word))
+				return false;
+			continue;
+		}
+		b.e[b.n++] = e;
+		b.bytes += e->data_len;
+	}
+	return batch_equal(l, &b, word);
+}
+
 /* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
 static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_word *word)
 {
 	*equal = false;
 	word->addr = NO_WORD;
-	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
-		const struct trace_effect *e = &l->ev->effects[i];
-
-		if (e->kind == TRACE_WITNESS && !outline_changes(l, e) && !bytes_equal(l, e, word))
-			return NULL;
-	}
+	if (!witnesses_equal(l, word))
+		return NULL;
 	/* the sum that told the last candidate comes first: it is likely to tell this one */
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		uint32_t at = (l->odd_sum + i) % l->ev->effects_len;
@@ -289,7 +358,7 @@ static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_wo
 struct err *landmark_is_point(struct landmark *l, bool *found)
 {
 	struct stub_word word = { NO_WORD, 0 };
-	bool good;
+	bool good, kept;
 
 	l->traps++;
 	*found = general_equal(l, &l->t->regs);
@@ -297,8 +366,15 @@ struct err *landmark_is_point(struct landmark *l, bool *found)
 		rp_tools_remove_code(l->r);	/* code is compared too */
 	if (*found && !l->r->outlines)
 		TRY(vectors_equal(l, found, &word));
-	if (*found)
-		TRY(memory_equal_unpatched(l, found, &word));
+	if (*found) {
+		struct err *err;
+
+		kept = pages_keep(l->t->real);
+		err = memory_equal_unpatched(l, found, &word);
+		if (kept)
+			pages_let_go();
+		TRY(err);
+	}
 	if (*found || word.addr == NO_WORD || l->stub.words == STUB_WORDS || !l->stub.addr)
 		return NULL;
 	l->stub.word[l->stub.words++] = word;

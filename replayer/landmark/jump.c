@@ -118,7 +118,7 @@ struct err *landmark_protect(struct landmark *l, int prot)
 	int64_t ret;
 
 	/* what tools know of it was so until now, and what they have there goes by that */
-	rp_tools_bare_memory(l->t->mm, l->t->real);
+	rp_tools_remove_code_from(l->t->mm, l->t->real);
 	rp_tools_mapped(l->t->mm);
 	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);
 }

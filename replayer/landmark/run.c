@@ -214,7 +214,7 @@ static struct err *code_write(struct landmark *l)
 	int status;
 
 	out_of_stub(l);
-	rp_tools_bare_memory(l->t->mm, l->t->real);
+	rp_tools_remove_code_from(l->t->mm, l->t->real);
 	TRY(landmark_jump_out(l));
 	TRY(landmark_protect(l, l->prot));
 	TRY(landmark_set_regs(l->t));

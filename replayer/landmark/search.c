@@ -248,7 +248,7 @@ static int changing_code(struct landmark *l)
 
 	if (rp_tools_fixed_code(l->t, l->ev->regs.rip))	/* most often known already */
 		return 0;
-	rp_tools_bare_memory(l->t->mm, l->t->real);	/* which protects pages, too */
+	rp_tools_remove_code_from(l->t->mm, l->t->real);	/* which protects pages, too */
 	err = tracee_map_at(l->t->real, l->ev->regs.rip, &m, &mapped);
 	if (err) {
 		err_free(err);

@@ -207,11 +207,14 @@ static void forked_pages_stay_shared(void **state)
 	for (int all = 0; all < 2; all++) {
 		struct seen s = { 0 };
 
+		if (all)	/* the files stay open from here on, and nobody else keeps some */
+			assert_true(pages_keep(pid) && !pages_keep(pid));
 		OK(tracee_pages(pid, (uintptr_t)p, PAGES * PAGE,
 				PAGES_FORKED | (all ? PAGES_ALL : PAGES_THERE), see, &s));
 		assert_int_equal(s.n, 4);
 		assert_int_equal(exclusive_pages(p, PAGES), 0);
 	}
+	pages_let_go();
 	child_end(pid);
 	munmap(p, PAGES * PAGE);
 }
