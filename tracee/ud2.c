@@ -346,7 +346,8 @@ struct err *ud2_on_path(pid_t tid, uint64_t addr, uint64_t end, struct ud2_site 
 /* ---- in and out ------------------------------------------------------------------------------ */
 
 /* Is the instruction there, in text?  Then a ud2 patch is put there; *ret as from ud2_put(). */
-static bool put_in_text(uint8_t *text, uint64_t addr, const struct ud2_site *site, struct patch *ret)
+static bool put_in_text(uint8_t *text, uint64_t addr, const struct ud2_site *site,
+			struct patch *ret)
 {
 	struct ud2_site found;
 	uint8_t bytes[16] = { 0 };

@@ -42,8 +42,8 @@ static struct err *patch_function(struct tracee_mem *mem, uint64_t addr, uint64_
 	return tracee_mem_write(mem, addr, body, size);
 }
 
-static struct err *patch_symbols(struct tracee_mem *mem, uint64_t addr, const uint8_t *image, size_t len,
-				 const Elf64_Shdr *syms, const Elf64_Shdr *strings)
+static struct err *patch_symbols(struct tracee_mem *mem, uint64_t addr, const uint8_t *image,
+				 size_t len, const Elf64_Shdr *syms, const Elf64_Shdr *strings)
 {
 	for (uint64_t off = 0; off + sizeof(Elf64_Sym) <= syms->sh_size; off += sizeof(Elf64_Sym)) {
 		Elf64_Sym sym;

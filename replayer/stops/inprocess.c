@@ -179,7 +179,7 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	return NULL;
 }
 
-/* ---- stubs of an address space ---------------------------------------------------------------- */
+/* ---- stubs of an address space --------------------------------------------------------------- */
 
 /* Has it a counter of its own? */
 static bool alone(const struct stops_run *run, const struct replay_break *b)

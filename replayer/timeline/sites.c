@@ -269,7 +269,8 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct counting_site
 		 * what was one, in code that changes, may be in the middle of something now
 		 */
 		if (!inprocess_solid(t, start) &&
-		    (stops_mm(t->mm)->solid_changes || start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
+		    (stops_mm(t->mm)->solid_changes || start < stops_mm(t->mm)->solid_start ||
+		     start >= stops_mm(t->mm)->solid_end))
 			continue;
 		if (words[i] < stops_mm(t->mm)->solid_start ||
 		    words[i] >= stops_mm(t->mm)->solid_end)
