@@ -27,12 +27,12 @@ void *alloc_copy(const void *from, size_t len, const char *what)
 
 /* A copy of a string. */
 char *alloc_text(const char *text, const char *what) __attribute__((warn_unused_result));
-/* What printf() would say. */
+/* Returns the text that printf() would print; the caller frees it. */
 char *alloc_printf(const char *what, const char *fmt, ...)
 	__attribute__((warn_unused_result, format(printf, 2, 3)));
 char *alloc_vprintf(const char *what, const char *fmt, va_list ap)
 	__attribute__((warn_unused_result, format(printf, 2, 0)));
-/* Of what somebody else has allocated: NULL is the end. */
+/* An allocation of somebody else's has returned NULL: the process ends. */
 void alloc_failed(const char *what) __attribute__((noreturn, cold));
 static inline void alloc_must(const void *p, const char *what)
 {

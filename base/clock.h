@@ -9,7 +9,7 @@
 
 /* CLOCK_MONOTONIC. */
 uint64_t now_ns(void);
-/* The same in seconds. */
+/* The present time in seconds. */
 double now_seconds(void);
 /* Any clock; 0: it cannot be read. */
 uint64_t clock_ns(clockid_t clock);

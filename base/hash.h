@@ -13,7 +13,7 @@ static inline uint64_t hash_word(uint64_t v)
 	return v * 0x9e3779b97f4a7c15;
 }
 
-/* One more word for h; all bits will do. */
+/* Returns h with one more word hashed into it; any bits of the result may be used. */
 static inline uint64_t hash_mix(uint64_t h, uint64_t v)
 {
 	h = hash_word(h ^ v);

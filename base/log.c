@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One write(2) a line, so lines of several processes do not mix. */
+/* A line is one write(2), so lines of several processes do not mix. */
 static void log_line(const char *head, const char *fmt, va_list ap)
 {
 	char line[1024];

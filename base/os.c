@@ -31,7 +31,7 @@ bool os_fault_clear(void)
 	return hit;
 }
 
-/* What the faulty calls do: the real thing unless it is their turn. */
+/* The calls that a test makes fail do the real thing unless it is their turn. */
 static int os_fault_now(void)
 {
 	if (__builtin_expect(!fault.left, 1) || (--fault.left && !fault.hit))

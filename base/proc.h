@@ -28,7 +28,7 @@ static inline bool proc_is_dead(const struct proc_stat *s)
 /* Processor time of a task in ns (/proc/TID/schedstat); 0 where the system does not tell. */
 uint64_t proc_cpu_ns(pid_t tid);
 /*
- * What follows name ("NSpid:") in the line of /proc/TID/status that begins with it, cut to fit room
+ * Stores the text behind name ("NSpid:") in a line of /proc/TID/status to ret, cut to fit room
  * (PROC_STATUS_LINE: never); false: there is none.
  */
 enum { PROC_STATUS_LINE = 512 };

@@ -82,7 +82,7 @@ struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *le
  */
 bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret,
 			     unsigned *size_ret);
-/* Of the signal that the task is about to get; at other stops a SIGTRAP's. */
+/* Stores the siginfo of the signal that the task is about to get; at other stops a SIGTRAP's. */
 bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret);
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
@@ -102,7 +102,7 @@ typedef struct err *replay_populated_fn(void *ctx, uint64_t start, uint64_t end)
 struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
 			     replay_populated_fn *fn, void *ctx) __must_check;
 /*
- * The same for shared memory: pages with something in them, one by one, whether this process has
+ * Tells the pages of shared memory with something in them, one by one, whether this process has
  * touched them or not.
  */
 typedef void replay_page_fn(void *ctx, uint64_t addr, const void *bytes);
@@ -178,7 +178,7 @@ struct replay_break {
  * bytecode)...
  */
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len);
-/* One (cond, 0: none) that is true in threads with these fs_base only. */
+/* A condition like cond (0: none) that is true in threads with these fs_base only. */
 unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base,
 				  unsigned n);
 /* Replaces what was set. */
@@ -317,7 +317,7 @@ struct replay_probe {
 	/* how many of rdi, rsi, rdx to log, with returns rcx too: at least one */
 	uint8_t args;
 };
-/* One record; the next is replay_hit_next(). */
+/* A record; the next one is replay_hit_next(). */
 struct replay_hit {
 	/*
 	 * as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what
@@ -444,7 +444,7 @@ void replay_probe_follow(struct replay *r, int pid);
 /* Events of this process that are done, for a look at each while running; may be NULL. */
 typedef void replay_event_fn(void *ctx, const struct trace_event *ev, int tid);
 void replay_probe_events(struct replay *r, replay_event_fn *fn);
-/* What is mapped there is about to go, or be another; all hits before that have been told. */
+/* A mapping is about to go, or to be another one; all hits before that have been told. */
 typedef void replay_mapping_fn(void *ctx, int tid, uint64_t addr, uint64_t len);
 void replay_probe_mappings(struct replay *r, replay_mapping_fn *fn);
 
@@ -489,7 +489,7 @@ struct replay_store_log {
 	void *ctx;
 };
 void replay_log_stores(struct replay *r, const struct replay_store_log *log);
-/* What replay_fine() does to the clock is the caller's to say. */
+/* Sets the clock: the caller of replay_fine() says what that does to the clock. */
 void replay_clock_set(struct replay *r, uint64_t clock);
 /* The task whose turn it is, 0 at the end. */
 int replay_next_task(struct replay *r);
@@ -523,7 +523,7 @@ struct replay_sampler {
 struct err *replay_sampler_start(struct replay *r, const struct replay_sampler *s) __must_check;
 /* Processor time of those who count, so far. */
 uint64_t replay_sampler_used_ns(const struct replay *r);
-/* What replay_event() has done; valid until the next move.  NULL: nothing yet. */
+/* Returns the event of replay_event(), valid until the next move.  NULL: there was none yet. */
 const struct trace_event *replay_last_event(const struct replay *r);
 /* Whose it was; 0: that task is gone. */
 int replay_last_tid(const struct replay *r);

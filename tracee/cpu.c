@@ -124,7 +124,8 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 	struct cpuid_leaf r;
 
 	/*
-	 * It leaves the virtual machine, and we are pinned to one CPU: the answer does not change.
+	 * cpuid leaves the virtual machine, and we are pinned to one CPU: the answer does not
+	 * change.
 	 */
 	for (unsigned i = 0; i < n; i++) {
 		if (cache[i].leaf == leaf && cache[i].subleaf == subleaf)

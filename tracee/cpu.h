@@ -26,7 +26,7 @@ unsigned cpu_others(void);
  */
 int cpu_borrow(bool anyway);
 void cpu_give_back(int cpu);
-/* What was borrowed is the parent's, who gives it back. */
+/* A borrowed processor is the parent's, who gives it back. */
 void cpu_forked(void);
 /* The one of cpu_pin(). */
 int cpu_own(void);

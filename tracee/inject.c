@@ -37,9 +37,9 @@ static struct err *inject_trap(struct inject *in, const siginfo_t *sig, const st
 }
 
 /*
- * One stop on the way.  *done when the call has returned.  With int3 that is its SIGTRAP;
- * without, the exit stop whose entry was at the site: a task that comes from a stop inside
- * another call first reports that one's exit, so stops are told apart by their address.
+ * Handles one stop on the way.  *done when the call has returned.  With int3 that is its SIGTRAP;
+ * without, the exit stop whose entry was at the site: a task that comes from a stop inside another
+ * call first reports that one's exit, so stops are told apart by their address.
  */
 static struct err *inject_stop(struct inject *in, int status, struct regs *regs, bool *entered,
 			       bool *done)

@@ -32,7 +32,7 @@ struct inject {
 struct err *inject_call(struct inject *in, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
 			uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5) __must_check;
 
-/* The same from registers already at hand (saves a PTRACE_GETREGS); sets them back. */
+/* inject_call() from registers already at hand (saves a PTRACE_GETREGS); sets them back. */
 struct err *inject_call_regs(struct inject *in, const struct regs *saved, int64_t *ret, long nr,
 			     const uint64_t args[6]) __must_check;
 

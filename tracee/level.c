@@ -143,7 +143,7 @@ uint64_t cpu_xcr0_shown(void)
 	return shown ? cpu_xcr0() & level_xcr0(shown) : cpu_xcr0();
 }
 
-/* Of a word of features: those of the level. */
+/* Returns the bits of a word of features that the level has. */
 static uint32_t of_level(enum cpu_level level, unsigned word)
 {
 	uint32_t mask = 0;
@@ -157,7 +157,7 @@ static uint32_t of_level(enum cpu_level level, unsigned word)
 
 /* 1.edx: what every x86-64 has, and what describes the system. */
 #define BASE_1_EDX 0x178bfbffu
-/* Of AMD's copy of it, and SYSCALL, NX, RDTSCP (which traps), LM. */
+/* The bits of AMD's copy of the word, and SYSCALL, NX, RDTSCP (which traps), LM. */
 #define BASE_EXT_EDX (0x0183f3ffu | BIT(11) | BIT(20) | BIT(27) | BIT(29))
 
 static struct cpuid_leaf leaf_d(enum cpu_level level, uint32_t subleaf, struct cpuid_leaf r)
@@ -360,7 +360,7 @@ bool cpu_emulates(void)
 	return e->amd || e->intel || e->no_cpuid || e->no_tsc || e->flags;
 }
 
-/* What an AMD processor says of itself and its caches, without which C libraries find none. */
+/* Leaves by which an AMD processor tells C libraries of itself and its caches. */
 static const struct { uint32_t leaf, subleaf; struct cpuid_leaf r;
 } amd_leaves[] = {
 	{ 0x80000000, 0, { 0x80000020, 0x68747541, 0x444d4163, 0x69746e65 } },

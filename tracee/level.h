@@ -27,7 +27,7 @@ enum cpu_level cpu_level_highest(void);
 /* From now on cpuid_masked() answers as a processor of that level does. */
 void cpu_level_show(enum cpu_level level);
 enum cpu_level cpu_level_shown(void);
-/* What cpuid shows, of what this processor has. */
+/* Returns the part that cpuid shows at the level of what this processor has. */
 struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t subleaf,
 			     struct cpuid_leaf r);
 /* XCR0 as the program sees it: all of it at CPU_HOST. */
@@ -60,7 +60,7 @@ typedef uint16_t xsave_layout[XSAVE_PARTS][2];
 void xsave_layout_here(xsave_layout ret);
 /* The one that recordings made here have: the same, unless another processor is emulated. */
 void xsave_layout_recorded(xsave_layout ret);
-/* Of a recording that does not say: as its maker lays them out. */
+/* The layout for a recording that does not tell its own: as its processor's maker lays it out. */
 void xsave_layout_guess(uint64_t xcr0, bool amd, xsave_layout ret);
 /*
  * An area in another layout.  out has room for max bytes.  False: something is in use for which
@@ -79,7 +79,7 @@ bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const
 struct cpu_emulated { bool amd, intel, no_cpuid, no_tsc, flags; };
 const struct cpu_emulated *cpu_emulated(void);
 bool cpu_emulates(void);
-/* What cpuid_here() makes of the processor's own answer. */
+/* Makes cpuid_here()'s answer of the processor's own. */
 struct cpuid_leaf cpu_emulated_leaf(uint32_t leaf, uint32_t subleaf, struct cpuid_leaf r);
 
 /* "GenuineIntel" */

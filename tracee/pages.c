@@ -176,8 +176,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * One that smaps counts?  The page of zeros, which it does not, is present, too, and looks like a
- * page that a fork has left shared.
+ * Does smaps count the page?  The page of zeros, which it does not count, is present, too, and
+ * looks like a page that a fork has left shared.
  */
 static bool is_counted(pid_t tid, uint64_t addr, uint64_t entry)
 {

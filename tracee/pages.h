@@ -36,8 +36,8 @@ struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, unsigned how,
 			 tracee_page_fn *fn, void *ctx) __must_check;
 
 /*
- * The same for a mapping of the file that is open as fd (-1: unknown), from offset on: its holes
- * are not read.
+ * Tells the pages of a mapping of the file that is open as fd (-1: unknown), from offset on: its
+ * holes are not read.
  */
 struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, unsigned how, int fd,
 			  uint64_t offset, tracee_page_fn *fn, void *ctx) __must_check;

@@ -29,7 +29,7 @@ static unsigned length(const struct patch_site *s)
 	return s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
 }
 
-/* Of branches, only what compilers make at such places. */
+/* May the instruction be moved?  Of branches only those that compilers make at such places. */
 static bool may_move(const struct x86_instr *insn)
 {
 	switch ((enum x86_form)insn->form) {
@@ -76,7 +76,7 @@ static void append_call(struct patch_site *s, const uint8_t *code)
 	memcpy(s->bytes + at, code, s->call_len);
 }
 
-/* What assemblers put between functions. */
+/* Are the bytes what assemblers put between functions? */
 static bool is_padding(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -239,7 +239,7 @@ static void put_hook(struct x86_code *c, enum patch_kind kind)
 	x86_put32(c, kind == PATCH_CPUID ? cpuid : kind == PATCH_TSC ? tsc : hook);
 }
 
-/* Of a word of the state, at an absolute address: REX.W opcode modrm. */
+/* Writes an instruction with a word of the state, at an absolute address: REX.W opcode modrm. */
 static void put_state(struct x86_code *c, uint8_t opcode, uint8_t modrm, uint32_t offset)
 {
 	X86_PUT(c, 0x48, opcode, modrm, 0x25);

@@ -41,7 +41,7 @@ enum patch_refusal {
 	PATCH_REFUSALS
 };
 
-/* What is to be replaced, wherever the code is mapped: kept for a file's other mappings. */
+/* Code that is to be replaced, wherever it is mapped: kept for a file's other mappings. */
 struct patch_site {
 	enum patch_kind kind;
 	uint8_t len;			/* bytes replaced */

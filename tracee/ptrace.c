@@ -231,7 +231,7 @@ size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len)
 	return done + more;
 }
 
-/* Of [addr, addr + len), how much is in a mapping that may be written and not read. */
+/* How much of [addr, addr + len) is in a mapping that may be written and not read? */
 static size_t write_only(pid_t tid, uint64_t addr, size_t len)
 {
 	struct tracee_map m;

@@ -39,7 +39,7 @@ struct err *tracee_proc_failed(pid_t tid, const char *path) __must_check;
 struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len) __must_check;
 struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len) __must_check;
 /*
- * The same for many writes, some of them to code: the file that these go through is opened once.
+ * A handle for many writes, some of them to code: the file that these go through is opened once.
  * tid's memory must stay the one it was at the first write.  Begin with fd -1.
  */
 struct tracee_mem { pid_t tid; int fd; };
@@ -93,7 +93,7 @@ void tracee_alarm(enum tracee_alarm what);
 /* How many have been dropped so far. */
 unsigned tracee_alarms_dropped(void);
 
-/* What a wait status means. */
+/* The meanings of a wait status. */
 enum tracee_stop {
 	STOP_EXITED,		/* dead: WIFEXITED or WIFSIGNALED */
 	STOP_SYSCALL,		/* syscall entry or exit stop (PTRACE_O_TRACESYSGOOD) */

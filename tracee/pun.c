@@ -96,9 +96,9 @@ static bool decode_all(csh handle, cs_insn *insn, struct pun *p, const uint8_t *
 enum { FLAG_CF = 1, FLAGS_ALL = 63 };
 
 /*
- * What instructions do with the flags, the ones in whose answer we can trust: writes = those that
- * they always write (a shift by zero writes none).  None of these reads any.  AND and its like
- * leave AF undefined, which in silicon is zero.
+ * Flags that trusted instructions write: writes = those that they always write (a shift by zero
+ * writes none).  None of these reads any.  AND and its like leave AF undefined, which in silicon is
+ * zero.
  */
 static const struct { unsigned id; uint8_t writes;
 } flag_table[] = {

@@ -47,7 +47,7 @@ bool room_reaches(uint64_t at, uint64_t len, uint64_t near, uint64_t reach)
 
 /* ---- holes ----------------------------------------------------------------------------------- */
 
-/* What is free at one place; begins as { 0 }. */
+/* Free addresses at one place; begins as { 0 }. */
 struct hole {
 	uint64_t start, end;
 	/* the mappings beside it, NULL: what is kept free, or the end of all */

@@ -44,7 +44,7 @@ bool room_reaches(uint64_t at, uint64_t len, uint64_t near, uint64_t reach);
  * kernel tells them.
  */
 
-/* What is nearest to want->near. */
+/* Returns the room that is nearest to want->near. */
 uint64_t room_nearest(const struct tracee_maps *maps, const struct room_want *want);
 /*
  * The middle of the largest hole in reach: most programs map new memory next to what they have, so

@@ -149,7 +149,7 @@ void ticks_reset(int fd)
 	ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 }
 
-/* One conditional branch a turn and nothing else. */
+/* Runs a loop of n iterations with one conditional branch in each and nothing else. */
 static void branches(uint64_t n)
 {
 	__asm__ volatile("1:\tdec %0\n\tjnz 1b" : "+r"(n) :: "cc");

@@ -31,7 +31,7 @@ const struct ticks_cpu *ticks_cpu_find(const char *vendor, unsigned family, unsi
 const struct ticks_cpu *ticks_cpu_here(void);
 
 /*
- * What is used when `want` is asked for.  auto: pmu where it can be trusted, else landmark.
+ * Chooses what is used when `want` is asked for. auto: pmu where it can be trusted, else landmark.
  * ERR_UNSUPPORTED: pmu was asked for and cannot be had; the sentence says why.
  */
 struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret) __must_check;
@@ -65,8 +65,9 @@ unsigned flags_insn(const uint8_t *code, unsigned room, bool *push);
  */
 void step_hide(pid_t tid, const uint8_t code[16]);
 /*
- * One instruction of a stopped task by request (PTRACE_SINGLESTEP, PTRACE_SYSEMU_SINGLESTEP):
- * *count is one more when it was a conditional branch.  Waits for the stop. */
+ * Runs one instruction of a stopped task by request (PTRACE_SINGLESTEP, PTRACE_SYSEMU_SINGLESTEP):
+ * *count is one more when it was a conditional branch.  Waits for the stop.
+ */
 struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count,
 		       int *status_ret) __must_check;
 

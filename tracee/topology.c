@@ -8,7 +8,7 @@ static unsigned cores;
 
 void topology_show(unsigned n) { cores = n; }
 
-/* So many bits of an APIC ID are the core's number. */
+/* How many bits of an APIC ID are the core's number? */
 static unsigned core_bits(void)
 {
 	unsigned bits = 0;

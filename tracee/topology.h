@@ -13,8 +13,8 @@
 /* From now on topology_leaf() tells of so many. */
 void topology_show(unsigned cores);
 /*
- * What the program sees of cpuid on the processor with the number id: cpuid_masked(), and after
- * topology_show() with so many processors.
+ * Returns the leaf that the program sees on the processor with the number id: cpuid_masked(), and
+ * after topology_show() with so many processors.
  */
 struct cpuid_leaf topology_leaf(uint32_t leaf, uint32_t subleaf, unsigned id);
 /* Does the answer depend on id? */

@@ -154,7 +154,7 @@ static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, s
 	return false;
 }
 
-/* What no compiler makes and bytes that are data often spell. */
+/* Is the instruction one that no compiler makes and that bytes of data often spell? */
 static bool is_odd(const cs_insn *insn)
 {
 	static const uint8_t legacy[] =

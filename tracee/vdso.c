@@ -21,7 +21,7 @@ static const struct { const char *name; int nr; } functions[] = {
 };
 
 /*
- * What is left of the old function goes, so that its branches do not forbid a jump in ours
+ * The rest of the old function goes, so that its branches do not forbid a jump in ours
  * (tracee/patch.h).
  */
 static struct err *patch_function(struct tracee_mem *mem, uint64_t addr, uint64_t size, int nr)

@@ -27,7 +27,7 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 /* The same, also when the last instruction is a call through a word, which the caller writes. */
 bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end,
 			 struct displaced *ret);
-/* The same in code of ours, where no branch leads to the middle. */
+/* Decodes in code of ours, where no branch leads to the middle. */
 bool displace_decode_ours(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret);
 /*
  * Is one of the instructions a repeated string instruction?  Such an instruction stops in its

@@ -89,8 +89,8 @@ static void look_at(const struct where *w, const struct file *f, const uint8_t *
 }
 
 /*
- * Of the same file, where it is mapped for the same time: not a page that dual.c has put aside, nor
- * the file's next copy.
+ * Do both mappings belong to one copy of the file in memory?  A page that dual.c has put aside does
+ * not, nor the file's next copy.
  */
 static bool same_file(const struct tracee_map *a, const struct tracee_map *b)
 {
@@ -168,7 +168,7 @@ enum {
 	REST = 14 /* of an instruction */
 };
 
-/* What an instruction before the jump does to a register. */
+/* The effect of an instruction before the jump on a register. */
 struct step {
 	enum { OTHER = 0, TAKES, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
 	unsigned to, from, from2;	/* x86_register() */

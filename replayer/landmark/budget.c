@@ -33,7 +33,7 @@ uint64_t rp_processor_ns(pid_t tid)
 	return tid ? proc_cpu_ns(tid) : clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Of the task and of ours, for it; 0: the system does not tell. */
+/* Processor time of the task, and of this process for the task; 0: the system does not tell. */
 static uint64_t processor_ns(pid_t pid)
 {
 	uint64_t task = rp_processor_ns(pid);

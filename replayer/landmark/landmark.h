@@ -8,7 +8,7 @@
 #include "replayer/machine/machine.h"
 
 enum { TOOL_LANDMARK = 0 };		/* its number: see machine/tool.h */
-/* What this room keeps for a replay: in replay.tool[TOOL_LANDMARK]. */
+/* This room's data for a replay are in replay.tool[TOOL_LANDMARK]. */
 struct mismatches;
 struct landmark;
 struct translation;

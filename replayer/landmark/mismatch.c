@@ -93,7 +93,7 @@ static struct mismatches *mismatches(struct replay *r)
 
 /* ---- output ---------------------------------------------------------------------------- */
 
-/* What is before at in the buffer cannot be wrong any more. */
+/* Output before `at' in the buffer cannot be wrong any more, and is written. */
 static void let_out(struct mismatches *b, size_t at)
 {
 	size_t done = 0;

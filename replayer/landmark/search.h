@@ -108,8 +108,8 @@ bool landmark_copy_regs(const struct translation *x, struct regs *regs);
 
 /* ---- jump.c: the stub in the process ---- */
 /*
- * Of an address space, for a debugger, who has the same point looked for again and again: the
- * stub's map, 0: none; where in it; of what code.
+ * This room's data for an address space, for a debugger that has the same point looked for again
+ * and again: the stub's map, 0: none; where in it; of what code.
  */
 struct landmark_mm { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; };
 /*
@@ -125,7 +125,7 @@ struct err *landmark_protect(struct landmark *l, int prot);
 struct err *landmark_stub_write(struct landmark *l, bool *good);
 /* The program's own bytes; what it has written over the jump meanwhile is its own. */
 struct err *landmark_jump_out(struct landmark *l);
-/* Of bytes that were read at addr: the program's, where its jump is. */
+/* Puts the program's own bytes where bytes, read at addr, contain the search's jump. */
 void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len);
 
 /* ---- candidate.c ---- */

@@ -31,7 +31,7 @@ enum {
 	BUCKET_BYTES = WAYS * 16,
 };
 
-/* What an int3 in an area means: the byte behind it.  Eight bytes of address follow. */
+/* The byte behind an int3 in an area says why it is there.  Eight bytes of address follow. */
 enum block_trap {
 	/* to code that has no copy yet: its address.  The jump's word is just before the int3 */
 	TRAP_EXIT = 1,
@@ -48,7 +48,7 @@ struct block {
 	unsigned trampoline;
 };
 
-/* What translate_emit.c needs to know. */
+/* A block, and all that translate_emit.c needs to write its copy. */
 struct emit {
 	pid_t tid;
 	uint64_t orig;		/* the block's first instruction */
@@ -68,7 +68,7 @@ struct emit {
 
 /* The copy of the block, which will be at `at'; false: it cannot be made. */
 bool emit_block(struct emit *e, uint64_t at);
-/* What all indirect branches of an area go through. */
+/* Writes the code at `at' that all indirect branches of an area go through. */
 void emit_lookup(struct emit *e, uint64_t at, uint64_t table);
 
 #endif

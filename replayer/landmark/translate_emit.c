@@ -177,7 +177,7 @@ static bool put_insn(struct emit *e, const cs_insn *insn, const struct x86_instr
 	return false;
 }
 
-/* It may write to memory, and so to the code behind it. */
+/* May the instruction write to memory, and so to the code behind it? */
 static bool may_store(const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;

@@ -266,7 +266,7 @@ void cage_kill(pid_t pid)
 	} while (WIFSTOPPED(status));
 }
 
-/* It stops by a signal, as its parent is told. */
+/* The process stops by a signal, of which its parent is told. */
 struct err *cage_let_go(pid_t pid)
 {
 	int status;

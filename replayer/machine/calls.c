@@ -69,7 +69,7 @@ static struct err *append(struct rp_task *t, const struct trace_event *ev,
 	return put(t, e, at, state, ends);
 }
 
-/* What brk did: recorder/memory.c, brk_exit() */
+/* Makes the effect of a brk: see brk_exit() in recorder/memory.c. */
 static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
 {
 	enum { MASK = PAGE_BYTES - 1 };
@@ -344,7 +344,7 @@ static struct err *finish_hook(struct rp_task *t)
 	return NULL;
 }
 
-/* The same for rdtsc, which changes rax and rdx only. */
+/* Finishes an rdtsc, which changes rax and rdx only. */
 static struct err *finish_tsc(struct rp_task *t)
 {
 	struct {

@@ -41,7 +41,7 @@ struct rp_grow {
 	int prot;
 };
 
-/* What a fork leaves out or clears: nofork.c. */
+/* Memory that a fork leaves out or clears: nofork.c. */
 struct rp_nofork {
 	struct rp_nofork *next;
 	uint64_t addr, end;
@@ -90,7 +90,7 @@ struct rp_task {
 	uint32_t tool_word[TOOLS];	/* of tools, for this very thread: 0 in a new one */
 };
 
-/* What replay knows of an object of the trace. */
+/* An object of the trace, as replay has it. */
 struct rp_object {
 	bool defined;
 	bool sized;		/* the trace tells its size: mappings do not make it longer */
@@ -193,7 +193,7 @@ struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
 /* With a descriptor, which stays the object's. */
 struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number,
 			   struct rp_object **ret) __must_check;
-/* Of one of kind FILE: a memfd with its content instead. */
+/* An object of kind FILE gets a memfd with the file's content instead. */
 struct err *rp_object_memfd(struct replay *r, struct rp_object *o) __must_check;
 /* A mapping goes as far as size: traces without SIZE effects make it so long. */
 struct err *rp_object_reach(struct rp_object *o, uint64_t size) __must_check;
@@ -236,8 +236,8 @@ struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_
 			  uint64_t a3, uint64_t a4) __must_check;
 void cage_kill(pid_t pid);
 /*
- * It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to
- * run.
+ * The process stops being ours to trace, and stays stopped; another replayer takes it, and where it
+ * is to run.
  */
 struct err *cage_let_go(pid_t pid) __must_check;
 struct err *cage_take(pid_t pid, int cpu) __must_check;
@@ -259,7 +259,8 @@ struct err *rp_regs_flush(struct rp_task *t);
 struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		    uint64_t a3, uint64_t a4, uint64_t a5) __must_check;
 /*
- * One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has.
+ * Runs one instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel
+ * has.
  */
 struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
 /* to its next stop, whatever that is */
@@ -268,7 +269,7 @@ struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;
 const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
 /* A new thread runs it: no tool knows anything of that one. */
 void rp_task_anew(struct rp_task *t);
-/* It may have stopped in a patch's stub: where the program is. */
+/* A task that has stopped in a patch's stub gets the registers of where the program is. */
 void rp_task_normal(struct rp_task *t);
 /*
  * Before a step from where the bytes of a patch begin: into its stub, for the step is one of the
@@ -278,8 +279,8 @@ void rp_task_into_stub(struct rp_task *t);
 
 /* ---- restart.c ---------------------------------------------------------------------------- */
 /*
- * What the kernel does with an interrupted call when no handler runs: make it again.  Registers as
- * they will be when the task goes on.
+ * Does what the kernel does with an interrupted call when no handler runs: the call is made again.
+ * Registers are as they will be when the task goes on.
  */
 void rp_restart_call(struct rp_task *t);
 /*
@@ -290,7 +291,7 @@ void rp_restart_set(struct rp_task *t);
 
 /* ---- effect.c: apply what an event changed ---------------------------------------- */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* One effect that is no part of ev. */
+/* Applies one effect that is no part of ev. */
 struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e);
 
@@ -342,7 +343,7 @@ void rp_nofork_deinit(struct rp_mm *mm);
 
 /* ---- snapshot.c: one address space, to go back to ------------------------------------- */
 struct rp_snapshot { pid_t real; struct regs regs; struct rp_mm *mm; };
-/* Of the task's; *ret = NULL where it cannot be copied. */
+/* Copies the process of the task; *ret = NULL where it cannot be copied. */
 struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
 /*
  * To run by itself, and never to go back to: what is shared is the copy's own.  *ret = NULL: that
@@ -438,7 +439,7 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
  */
 struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			  const siginfo_t *info) __must_check;
-/* One instruction; nothing of a tool's is in code then. */
+/* Runs one instruction, with nothing of a tool's in code. */
 struct err *rp_step_once(struct replay *r, struct rp_task *t) __must_check;
 /* Equal but for orig_rax and RF? */
 bool rp_regs_equal(const struct regs *a, const struct regs *b);
@@ -457,7 +458,7 @@ struct err *rp_next(struct replay *r);
 struct err *rp_reach(struct replay *r);
 /* Apply it. */
 struct err *rp_apply(struct replay *r);
-/* One instruction further, where the event is: for replay.find_step, without tools. */
+/* Runs one instruction to where the event is: for replay.find_step, without tools. */
 struct err *rp_find_step(struct replay *r, struct rp_task *t,
 			 const struct trace_event *ev) __must_check;
 

@@ -396,7 +396,7 @@ void rp_object_restored(struct rp_object *o, int fd, struct rp_saved *saved)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* What is behind addr, and where in it: a descriptor that stays ours, or -1. */
+/* Returns a descriptor, which stays ours, of the file behind addr, and the offset in it; or -1. */
 static int file_at(const struct replay *r, const struct rp_task *t, uint64_t addr, uint64_t *offset)
 {
 	struct tracee_maps maps;

@@ -6,7 +6,7 @@
 
 enum { NR_RESTART_SYSCALL = 219 };
 
-/* What the kernel does with an interrupted call when no handler runs: make it again. */
+/* Makes an interrupted call again, as the kernel does when no handler runs. */
 void rp_restart_call(struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;

@@ -45,7 +45,7 @@ struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret)
 	return t->mm->shared ? NULL : take(t, ret);
 }
 
-/* What t has in [start, end) becomes memory of the copy's own. */
+/* The bytes of t in [start, end) become memory of the copy's own. */
 static struct err *own_range(const struct rp_task *t, struct rp_task *copy, uint64_t start,
 			     uint64_t end, int prot)
 {

@@ -41,7 +41,7 @@ enum run_verdict {
 };
 
 struct run_ops {
-	/* It may stop a task where there is no event, and has the debug registers. */
+	/* The tool may stop a task where there is no event, and has the debug registers. */
 	bool watches;
 	/* ---- around a run ---- */
 	/*
@@ -88,13 +88,13 @@ struct run_ops {
 	/* ---- around a search for a point ---- */
 	/* A point at rip is about to be looked for. */
 	void (*before_search)(struct replay *r, struct rp_task *t, uint64_t rip);
-	/* It has ended, found or not. */
+	/* The search has ended, the point found or not. */
 	void (*after_search)(struct replay *r, struct rp_task *t);
 	/* Before and after a search: nothing of the tool's may be in the task or in its memory. */
 	void (*clear)(struct replay *r, struct rp_task *t);
 	/* Nothing of the tool's may be in the code of any task. */
 	void (*remove_code)(struct replay *r);
-	/* The same for one address space. */
+	/* Nothing of the tool's may be in the code of this address space. */
 	void (*remove_code_from)(struct rp_mm *mm, pid_t real);
 	/*
 	 * Does the tool need the instruction at `at', or any byte in [start, end), so that nobody
@@ -134,7 +134,8 @@ struct run_ops {
 	/* Some of the memory can be executed from now on: mprotect(2). */
 	void (*code_appears)(struct replay *r, struct rp_task *t);
 	/*
-	 * What the program maps in [addr, addr + len) needs the place of something of the tool's.
+	 * A new mapping of the program's, [addr, addr + len), needs the place of something of the
+	 * tool's.
 	 */
 	struct err *(*make_room)(struct rp_task *t, uint64_t addr, uint64_t len);
 	/*

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
-/* What is no hole. */
+/* A piece of a file that is no hole. */
 struct piece {
 	struct piece *next;
 	off_t at;
@@ -143,7 +143,7 @@ static int by_inode(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Of all memfds that t's process maps; *n of them are there before. */
+/* Adds the inodes of all memfds that t's process maps to the *n that are there. */
 static struct err *add_inodes(const struct rp_task *t, uint64_t **inodes, size_t *n)
 {
 	struct tracee_maps maps;

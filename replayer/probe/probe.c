@@ -559,7 +559,7 @@ static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 	return a < b + blen && b < a + alen;
 }
 
-/* What is in [addr, addr+len) is no place to return to any more. */
+/* Return addresses in [addr, addr+len) are none any more. */
 static void forget_returns(struct rp_probes *p, uint64_t addr, uint64_t len)
 {
 	unsigned n = p->known_n;

@@ -12,9 +12,9 @@
 enum { TOOL_PROBE = 1 };		/* its number: see machine/tool.h */
 
 /*
- * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low,
- * so that stubs can name its words by absolute 32-bit addresses; above what the fixed page
- * reserves.
+ * The area is a shared mapping at the same low address in every probed process, and somewhere in
+ * ours.  Low, so that stubs can name its words by absolute 32-bit addresses; above what the fixed
+ * page reserves.
  *
  *	+0	COUNT	records until a stop, negative; 0 = the next hit traps
  *	+8	POS	where the next record goes, counted from the ring's end: negative
@@ -97,7 +97,7 @@ struct rp_addresses {
 
 struct rp_branches;		/* branches.c */
 
-/* Of one address space. */
+/* The room's data for one address space. */
 struct rp_probed {
 	struct rp_patch *patch;
 	unsigned n, room;
@@ -221,11 +221,11 @@ void rp_aside_drop(struct rp_aside *a);
 bool rp_aside_late(const struct replay *r);
 /* Calls return there: seen in the copies to come, too. */
 struct err *rp_probe_returns(struct replay *r, struct rp_task *t, unsigned from) __must_check;
-/* Of another process. */
+/* Probes go into another process from now on, too. */
 void rp_probe_follow(struct replay *r, int pid);
 /* Probes into the task's process, where they are not yet; NULL: no task. */
 struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
-/* What the ring holds to the analysis. */
+/* Gives the records in the ring to the analysis. */
 void rp_probe_drain(struct replay *r, const struct rp_task *t);
 /* Whole records that the ring has, and nobody has been handed yet: [*from, *to). */
 void rp_ring_fresh(const struct rp_probes *p, const struct replay_hit **from,
@@ -270,7 +270,7 @@ size_t rp_probe_text(const struct rp_task *t, uint64_t addr, void *buf, size_t l
 enum { RP_BRANCHES_AROUND = 1 << 17 };
 bool rp_branches_into(const struct rp_task *t, uint64_t start, uint64_t end, uint64_t first,
 		      uint64_t last);
-/* What is in [addr, addr+len) changes. */
+/* Code in [addr, addr+len) changes: its branches are read again. */
 void rp_branches_forget(struct rp_probed *pd, uint64_t addr, uint64_t len);
 void rp_branches_free(struct rp_probed *pd);
 
@@ -305,7 +305,7 @@ void rp_addresses_copy(struct rp_addresses *to, const struct rp_addresses *from)
 /* ring.c: records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
 		  const struct replay_hit *to);
-/* Of the entries [h, end): calls whose results will be in memory. */
+/* Finds those among the entries [h, end) whose results will be in memory. */
 void rp_ring_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
 		    const struct replay_hit *end);
 /* The analysis has seen all that was taken, and is not at work. */

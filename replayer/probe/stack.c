@@ -381,7 +381,7 @@ static bool print_luajit(struct rp_probes *p, uint64_t base, const struct replay
 	return true;
 }
 
-/* One element of a chain. */
+/* Reads one element of a chain. */
 static bool read_link(struct rp_probes *p, const struct replay_chain *c, uint64_t at,
 		      uint8_t *status, uint64_t *value, uint64_t *next)
 {

@@ -63,7 +63,7 @@ static const struct position *after_scanned(const struct replay *r, const struct
 	return from || !in->possible ? from : write_log_before(r, end);
 }
 
-/* What need not be looked through is passed. */
+/* Passes intervals that need not be scanned. */
 static void pass_scanned(struct replay *r, struct intervals *in)
 {
 	const struct rp_checkpoint *c;
@@ -220,7 +220,7 @@ static struct err *scan_one(struct replay *r, struct intervals *in, const struct
 	return err;
 }
 
-/* What it has found; when it failed, that is done again. */
+/* Takes a worker's answer; when the worker failed, its interval is scanned here. */
 static struct err *lane_done(struct replay *r, struct intervals *in, struct lane *l)
 {
 	struct rp_found f;

@@ -21,7 +21,7 @@ struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct 
 enum { RP_SCANNED = 32 };
 
 enum { TOOL_REVERSE = 4 };		/* its number: see machine/tool.h */
-/* What this room keeps for a replay: in replay.tool[TOOL_REVERSE]. */
+/* This room's data for a replay are in replay.tool[TOOL_REVERSE]. */
 struct reverse {
 	/* scanned.c; key 0: none; inclusive: nor at the end */
 	struct scanned {
@@ -95,8 +95,8 @@ bool rp_workers_forced(void);
 struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c,
 			  const struct position *end, bool *can) __must_check;
 /*
- * It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL:
- * cannot be done by a worker.  r: as with rp_events_any().
+ * Starts a worker that runs rp_scan() from c to end, on another processor or (here) on ours.  *ret
+ * = NULL: this cannot be done by a worker. r: as with rp_events_any().
  */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end,
 			    bool here, struct rp_worker **ret) __must_check;

@@ -67,7 +67,7 @@ static void drop(struct scanned *e)
 	*e = (struct scanned){ 0 };
 }
 
-/* Of two that meet. */
+/* Makes one interval of two that meet. */
 static struct scanned join(const struct scanned *older, const struct scanned *newer)
 {
 	const struct scanned *last = position_leads(&newer->end, &older->end) ? older : newer;

@@ -324,7 +324,7 @@ static bool moves(const struct trace_event *ev)
 	       ev->kind != TRACE_EXEC;
 }
 
-/* It may only be an end of computing: the event itself does not move the task. */
+/* Is the event only the end of a computation, and does not move the task itself? */
 static bool still(const struct trace_event *ev)
 {
 	if (ev->kind != TRACE_SIGNAL)

@@ -31,7 +31,7 @@
  */
 #define REST_NS 5000000000ull
 #define BUSY_NS 200000000ull
-/* So far behind, some is left out. */
+/* A log that is so far behind leaves intervals out. */
 #define BEHIND_NS 4000000000ull
 enum {
 	LOGGED_NS = 500000000,
@@ -175,7 +175,7 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct write_log 
 	return first;
 }
 
-/* What is looked at next, half a second or so; *from is NULL when there is nothing. */
+/* Chooses the interval to log next, half a second or so; *from is NULL when there is none. */
 static void choose(struct replay *r, const struct write_log *s, struct rp_checkpoint **from,
 		   const struct position **end, uint64_t *length_ns)
 {

@@ -135,7 +135,7 @@ static struct err *alarm_set(struct rp_sampler *s, struct rp_task *t, uint64_t l
 
 /* ---- points of time -------------------------------------------------------------------------- */
 
-/* The same number each time, and nothing to be seen in it. */
+/* Returns a number that depends on x alone and has no visible pattern. */
 static uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15;

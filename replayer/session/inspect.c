@@ -499,8 +499,8 @@ static struct err *through_string(struct replay *r, struct advance_result *resul
 }
 
 /*
- * One advance with everything around it: a step, or to the next stop, for exits (a set, 0: none)
- * too.  *done: ret says why.
+ * Makes one advance with everything around it: a step, or to the next stop, for exits (a set, 0:
+ * none) too.  *done: ret says why.
  */
 static struct err *forward_advance(struct replay *r, bool step, unsigned exits,
 			       struct advance_result *result, struct replay_stop *ret, bool *done)

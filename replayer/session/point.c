@@ -47,7 +47,7 @@ struct replay_point {
 	uint32_t current;
 };
 
-/* Of the recording, also while a copy of the program runs elsewhere. */
+/* The present position in the recording, also while a copy of the program runs elsewhere. */
 static const struct position *present(const struct replay *r)
 {
 	return stops_of(r)->diverted ? &session_of(r)->diversion_pos : &timeline_of(r)->pos;
@@ -248,7 +248,7 @@ static char *text_of(struct replay *r, const struct position *p)
 }
 
 /*
- * The same point as "the n-th time at this instruction" after *ret; *ret->steps_n = 0 when it
+ * Names the point as "the n-th time at this instruction" after *ret; *ret->steps_n = 0 when it
  * cannot be named so.
  */
 static struct err *shorter(struct replay *r, const struct position *p, struct position *ret)

@@ -69,7 +69,7 @@ static bool point_fails(const struct replay *r, const struct rp_task *t)
 	       (r->ev.kind == TRACE_SIGNAL || r->ev.kind == TRACE_SWITCH);
 }
 
-/* One advance; where it leads to the next event, that part is run aside, too. */
+/* Makes one advance; the code up to the next event, where it leads there, is run aside, too. */
 static struct err *advance(struct replay *r, struct rp_task *t, struct advance_result *result)
 {
 	struct rp_aside *aside = NULL;

@@ -11,7 +11,7 @@
 struct debugger_memory { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
 
 enum { TOOL_SESSION = 5 };		/* its number: see machine/tool.h */
-/* What this room keeps for a replay: in replay.tool[TOOL_SESSION]. */
+/* This room's data for a replay are in replay.tool[TOOL_SESSION]. */
 struct session {
 	struct position diversion_pos;
 	struct regs diversion_regs;

@@ -207,7 +207,7 @@ static bool push(struct machine *m, uint64_t v)
 	return true;
 }
 
-/* One instruction that is no jump; false: it cannot be done. */
+/* Executes one instruction that is no jump; false: it cannot be done. */
 static bool execute(struct machine *m, uint8_t op, uint64_t x)
 {
 	int word;

@@ -428,7 +428,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	return err;
 }
 
-/* What is mapped there changes: nothing is known of that code any more. */
+/* A mapping changes: nothing is known of its code any more. */
 void dual_forget(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct dual *a = stops_mm(t->mm)->dual;

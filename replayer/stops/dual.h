@@ -97,7 +97,7 @@ struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct sit
  * the next ones.
  */
 struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
-/* One that rests is put in again, if it can be, with its loads. */
+/* Puts a stub that rests in again, if that is possible, with its loads. */
 void dual_wake(struct replay *r, struct rp_task *t, struct stub *s);
 /* The jump of a stub is taken out for good; what it did gets others. */
 void dual_jump_out(struct rp_task *t, const struct stub *s);
@@ -130,8 +130,8 @@ void dual_note_dense(uint64_t place, bool fixed);
 bool dual_note_miss(uint64_t addr);
 bool dual_sees(uint64_t addr);
 /*
- * What was found for the instruction at addr, in the code that inprocess_solid() has just looked
- * at, as it is now; *none: there is no site.
+ * Returns what was found for the instruction at addr, in the code that inprocess_solid() has just
+ * looked at, as it is now; *none: there is no site.
  */
 bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none);
 void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d);
@@ -152,8 +152,8 @@ bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_
 enum { DUAL_BEFORE = 400 };
 unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start);
 /*
- * What loads from dual-mapped pages near addr does so by the other mapping, too, as the stores of
- * `s' there: see dual_load.c.
+ * Instructions near addr that load from dual-mapped pages use the other mapping, too, as the stores
+ * of `s' there: see dual_load.c.
  */
 void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 

@@ -20,7 +20,7 @@ void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg,
  */
 bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
 		    int32_t disp);
-/* So many bytes from there on are marked.  Changes no register and no flag. */
+/* Writes code that sets `size' bytes of the store bitmap.  No register and no flag changes. */
 void emit_bitmap(struct dual_code *c, const struct place *p, int32_t disp, unsigned size);
 
 /* Jumps whose distance, the last four bytes, is filled in later. */

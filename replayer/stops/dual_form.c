@@ -387,7 +387,7 @@ bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, u
 	return dual_is_near(addr + len, to);
 }
 
-/* Of what known_form() tells, that which a load can be, with its operand behind the register. */
+/* Is an instruction of known_form() a load when its operand is behind the register? */
 static bool loads_too(unsigned id)
 {
 	static const uint16_t ids[] = {
@@ -402,7 +402,9 @@ static bool loads_too(unsigned id)
 	return IS_ONE_OF(ids, id) || moves_vector(id);
 }
 
-/* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
+/*
+ * Does an instruction of known_form() do the same whatever the flags are?  adc, sbb, set... do not.
+ */
 bool dual_ignores_flags(unsigned id)
 {
 	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB

@@ -9,7 +9,7 @@
 
 enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSP = 4, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = PAGE_BYTES };
 
-/* What an instruction stores, and how it would be written with another operand. */
+/* A store: what the instruction stores, and how it would be written with another operand. */
 struct store {
 	enum {
 		STORE_NONE = 0,
@@ -45,9 +45,9 @@ void dual_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool
 		   struct store *s);
 /* Is it the same whatever the flags are?  Of some, only. */
 bool dual_ignores_flags(unsigned id);
-/* It accesses its operand, and nothing else. */
+/* Does the instruction access its operand, and nothing else? */
 bool dual_has_other_place(const struct store *s);
-/* What a RIP-relative operand names; end: of the instruction. */
+/* Returns the address of a RIP-relative operand; end: of the instruction. */
 uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end);
 /*
  * Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once);
@@ -57,9 +57,9 @@ bool dual_fixed_place(const struct dual_view *v, const struct store *s, const ui
 		      uint64_t end, uint64_t *to);
 /* A bit by x86_register_number(); 0: none of the sixteen. */
 uint16_t dual_register_bit(unsigned reg);
-/* One that is not used, and takes no REX bit and no special form as a base; -1: none. */
+/* Returns an unused register that takes no REX bit and no special form as a base; -1: none. */
 int dual_free_register(uint16_t used);
-/* What is added to its registers. */
+/* Returns the number that the operand adds to its registers. */
 int32_t dual_displacement(const struct store *s, const uint8_t *b);
 /*
  * The dual-mapped page that has any of these bytes; *to: where they are in the other mapping.

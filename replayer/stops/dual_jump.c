@@ -213,7 +213,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual
 	       a->pushed++ <= PUSHES;
 }
 
-/* What displace.c looks at; all: there is no more to know of the rest. */
+/* Sites that displace.c reads; all: nothing more is to be known of the rest. */
 struct cleared { uint64_t at[TOGETHER]; unsigned n; bool all; };
 
 static bool is_cleared(const struct cleared *b, uint64_t addr)
@@ -468,8 +468,8 @@ struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct sit
 }
 
 /*
- * What always stores to the same place needs no stub: it stores through the other mapping from
- * where it is, as fast as ever.
+ * An instruction that always stores to the same place needs no stub: it stores through the other
+ * mapping from where it is, as fast as ever.
  */
 static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 {
@@ -533,7 +533,7 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 	return err;
 }
 
-/* What was there before, if it can be again. */
+/* Puts the stub in that was there before, if that is possible. */
 static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 {
 	uint64_t start = s->site.addr, end = start + s->site.len,

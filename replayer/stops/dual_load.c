@@ -124,7 +124,7 @@ unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start)
 	return met;
 }
 
-/* What is before addr, code[0..len). */
+/* Reads the instructions before addr, code[0..len). */
 static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn,
 			const uint8_t *code, unsigned len, uint64_t start)
 {

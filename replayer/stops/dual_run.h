@@ -42,8 +42,8 @@ struct dual_run {
 };
 
 /*
- * What of a run the program can be found in: offsets of the stub's code, and from the run's
- * beginning.  back: where the instruction is as it was, if it faults from `at' to `orig'; 0:
+ * Places of a run in which the program can be found: offsets of the stub's code, and from the run's
+ * beginning. back: where the instruction is as it was, if it faults from `at' to `orig'; 0:
  * nowhere.
  */
 struct run_places {

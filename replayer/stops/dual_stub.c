@@ -71,7 +71,7 @@ static void put_address(struct dual_code *c, const struct store *s, const uint8_
 		X86_PUT(&c->code, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
 }
 
-/* What is pushed, or called, to its word. */
+/* Copies the value that is pushed, or called, to its word. */
 static void put_fetch(struct dual_code *c, const struct dual_view *v, const struct store *s,
 		      const uint8_t *b, uint64_t end, struct dual_insn *ret)
 {
@@ -179,7 +179,7 @@ static void put_compare(struct dual_code *c, const struct store *s, int32_t valu
  */
 struct cold { struct fixes other, same[DUAL_PAGES], orig; };
 
-/* What is stored, and by which instruction. */
+/* A store, and its instruction. */
 struct stored { const struct store *s; const uint8_t *b; unsigned len; uint64_t after; };
 
 /*

@@ -18,7 +18,7 @@ enum { DUAL_PAGES = STORE_BITMAP_PAGES, DUAL_RANGES = 64, DUAL_CODE = 8192, DUAL
        /* words in the data page of each area: the pages, where else they are, saved registers */
        DUAL_PAGE_AT = 0, DUAL_OFFSET_AT = 64, DUAL_SAVE_AT = 128 };
 
-/* What the code has to know. */
+/* The addresses and choices that the code is written with. */
 struct dual_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[DUAL_PAGES], dual[DUAL_PAGES];
@@ -67,8 +67,8 @@ struct dual_insn {
 };
 
 /*
- * One instruction of the program at addr, running on behind its code.  False: it cannot be run
- * elsewhere.  Code is from start to end.  Task stopped.
+ * Writes one instruction of the program at addr, running on behind its code.  False: it cannot be
+ * run elsewhere.  Code is from start to end.  Task stopped.
  */
 bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr,
 	      struct dual_insn *ret);
@@ -79,8 +79,8 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr,
 		unsigned *disp_at, int32_t *disp);
 /*
- * The same for one that always loads from the same place (watched for stores or not), and stores
- * nothing.
+ * Writes an instruction that always loads from the same place (watched for stores or not), and
+ * stores nothing.
  */
 bool dual_fixed_load(const struct dual_view *v, const struct cs_insn *insn, unsigned *disp_at,
 		     int32_t *disp);

@@ -20,7 +20,7 @@ static volatile sig_atomic_t missed;
 static volatile uint64_t interrupted_ns;
 static volatile int interrupt_fd = -1;
 
-/* What the timer is for, besides looking for a debugger's interrupt. */
+/* The purpose of the timer, besides looking for a debugger's interrupt. */
 static volatile sig_atomic_t timing;	/* enum rp_timing */
 static volatile sig_atomic_t ticked;
 static volatile sig_atomic_t late;	/* samples are wanted too often */
@@ -74,8 +74,7 @@ void rp_timer_forked(void)
 }
 
 /*
- * What has just been done may take longer than a tick (a thousand breakpoints): the program would
- * never run.
+ * Work of ours may take longer than a tick (a thousand breakpoints): the program would never run.
  */
 void rp_tick_anew(void)
 {

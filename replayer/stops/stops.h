@@ -57,7 +57,7 @@ struct counted_sites {
 	uint64_t last[COUNTING_SITES];
 };
 
-/* What becomes of a move when the user interrupts it. */
+/* How a move ends that the user interrupts. */
 enum on_interrupt {
 	INTERRUPT_ENDS,		/* it ends there */
 	INTERRUPT_WAITS,	/* it is finished first */
@@ -65,7 +65,7 @@ enum on_interrupt {
 };
 
 /*
- * What a run of a task is for.  Whoever begins a run says all of it, with stops_run_begin(); the
+ * The purpose of a run of a task.  Whoever begins a run says all of it, with stops_run_begin(); the
  * functions that the machine calls during the run (struct run_ops) find it in stops.run.
  */
 struct stops_run {
@@ -83,7 +83,7 @@ struct stops_run {
 };
 
 enum { TOOL_STOPS = 2 };		/* its number: see machine/tool.h */
-/* What this room keeps for a replay: in replay.tool[TOOL_STOPS]. */
+/* This room's data for a replay are in replay.tool[TOOL_STOPS]. */
 struct stops {
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
@@ -120,7 +120,7 @@ struct stops {
 	bool diverted;
 };
 
-/* What this room keeps for an address space: in rp_mm.tool[TOOL_STOPS]. */
+/* This room's data for an address space are in rp_mm.tool[TOOL_STOPS]. */
 struct stops_mm {
 	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breakpoints.c */
 	unsigned int3_n, int3_gen;
@@ -174,7 +174,7 @@ struct err *rp_stops_open(struct replay *r) __must_check;
 /* debug_registers.c */
 /* How many debug registers there are to use. */
 unsigned rp_registers(void);
-/* So many bytes at addr, and not beyond end, one register can watch: 1, 2, 4 or 8 aligned ones. */
+/* Returns how many bytes at addr, not beyond end, one register can watch: 1, 2, 4 or 8. */
 unsigned rp_register_bytes(uint64_t addr, uint64_t end);
 void debug_registers_allocate(const struct stops *stops, struct rp_set *s);
 /* Does the i-th use debug registers?  And which in that process, as bits? */
@@ -206,7 +206,7 @@ uint64_t rp_debug_hits(struct rp_task *t);
 void rp_debug_stepped(struct replay *r, struct rp_task *t);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped);
-/* It has come out in another way. */
+/* The task has come out of a debug register's stop in another way. */
 void rp_debug_left(struct replay *r, struct rp_task *t);
 /* The rest of the hook was done for it: is that where a step or a stop ends? */
 bool rp_debug_left_by_us(struct replay *r, struct rp_task *t);
@@ -238,7 +238,7 @@ bool rp_debug_also_done(struct replay *r, struct rp_task *t, const struct stops_
 void rp_interrupt_run(pid_t pid);
 /* The timer has interrupted the task for a sample: once for each. */
 bool rp_sample_due(void);
-/* What has just been done may take longer than a tick: the next one is a whole one. */
+/* The next tick is a whole one: work of ours may have taken longer than a tick. */
 void rp_tick_anew(void);
 /* The timer looks for a debugger's interrupt; a tick also ends the run; or it takes samples. */
 enum rp_timing { RP_TIME_USER, RP_TIME_TICK, RP_TIME_SAMPLES };
@@ -259,14 +259,14 @@ bool rp_int3_hit(const struct rp_task *t);
 /* Breakpoints out of all memory / of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
-/* Of bytes that were read at addr: as they are without breakpoints. */
+/* Makes bytes, read at addr, what they are without breakpoints. */
 void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* A data watchpoint? */
 static inline bool rp_is_watch(const struct replay_break *b)
 {
 	return b->kind >= REPLAY_WRITE;
 }
-/* One that is put into that process's code? */
+/* Is this breakpoint an int3 in the code of that process? */
 bool rp_is_int3(const struct replay_break *b, pid_t pid);
 /* Is one at pc, whatever its condition?  And does it stop the task where it is now? */
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
@@ -320,7 +320,7 @@ void inprocess_enter(struct rp_task *t, bool counted, bool seen);
 /* Which thread it is that runs: for conditions. */
 struct err *inprocess_thread(struct rp_task *t);
 void inprocess_leave(struct rp_task *t);
-/* The same when no signal has stopped it: it may stay in the stub, see inprocess_inside(). */
+/* A task that no signal has stopped may stay in the stub, see inprocess_inside(). */
 void inprocess_interrupted(struct rp_task *t);
 bool inprocess_trap(struct rp_task *t, bool *counted);
 bool inprocess_fault(struct rp_task *t);
@@ -334,7 +334,7 @@ uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit);
 uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit,
 			   uint64_t *last);
 bool inprocess_area(const struct rp_mm *mm, uint64_t addr);
-/* Of an instruction that a stub has in it: where the program has it; 0: there is none. */
+/* Returns where the program has the instruction that a stub has at rip; 0: there is none. */
 uint64_t inprocess_original(const struct rp_mm *mm, uint64_t rip);
 /*
  * Does an instruction begin there that a stub has in it?  (Stubs are made anew, at the same
@@ -359,7 +359,7 @@ bool page_watch_misses(const struct replay *r, const struct rp_set *s);
 bool page_watch_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
 /* Has the access that faulted touched any of addr to addr + len? */
 bool page_watch_hits(const struct stops *stops, uint64_t addr, uint64_t len);
-/* So that the run may go on: nothing else is to stop for. */
+/* May the run go on, since nothing else is to stop for? */
 bool page_watch_passes(struct replay *r, struct rp_task *t);
 /* The i-th page protected for a watchpoint alone, and how; false: there are fewer. */
 bool page_watch_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
@@ -382,8 +382,8 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 		      pid_t pid,
 		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page));
 /*
- * What is shared there, and may not be written to, takes rp_written_poke(): its protection, and
- * another of its addresses; else 0.
+ * Returns the protection of shared memory that only rp_written_poke() can write to, and another of
+ * its addresses; else 0.
  */
 int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
 bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
@@ -400,7 +400,7 @@ uint64_t dual_faults(void);
 void dual_out(struct rp_mm *mm, pid_t real);
 void dual_free(struct rp_mm *mm);
 bool dual_area(const struct rp_mm *mm, uint64_t addr);
-/* What is mapped there changes. */
+/* A mapping in [at, at + len) changes. */
 void dual_forget(struct rp_task *t, uint64_t at, uint64_t len);
 /* For a copy of the process. */
 void dual_copy(struct rp_mm *copy, const struct rp_mm *mm);
@@ -422,7 +422,7 @@ void dual_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
 bool dual_dense(uint64_t start, uint64_t end);
 bool dual_jumps(const struct rp_mm *mm);
-/* What stubs have noted since the process began (stops.bitmap). */
+/* Adds the stores that stubs have noted since the process began (stops.bitmap) to *m. */
 struct err *dual_bitmap(struct rp_task *t, struct store_bitmap *m) __must_check;
 /* Room for some bytes of code that nobody else uses: half a page.  0: none. */
 uint64_t dual_scratch(const struct rp_mm *mm);
@@ -447,8 +447,8 @@ bool rp_string_hit(const struct rp_set *s, struct rp_task *t, uint64_t hits);
 /* Is there room for a trap behind it, or behind a copy of it? */
 bool rp_string_runs(struct rp_task *t);
 /*
- * So many turns of it (len bytes) at once, where there is room; registers are then as they would
- * be.
+ * Runs so many iterations of a string instruction (len bytes) at once, where there is room;
+ * registers are then as they would be.
  */
 struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations,
 			  int *status) __must_check;

@@ -47,7 +47,7 @@ static inline uint64_t store_log_room(const struct store_log *l)
 void store_log_begin(struct replay *r, const struct replay_store_log *def);
 /* Is this what is logged, at the moment? */
 bool store_log_has(const struct store_log *l, const struct replay_break *b);
-/* What stubs of that process have noted, to whoever asked for it. */
+/* Gives the stores that stubs of that process have noted to whoever asked for them. */
 void store_log_take(struct replay *r, const struct rp_task *t);
 /* There was a stop at the watchpoint; an event is done. */
 void store_log_stopped(struct replay *r);

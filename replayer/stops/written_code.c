@@ -62,7 +62,7 @@ static void know_gap(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 	know(mm, start, end);
 }
 
-/* What is at addr in the shared mapping m: where is it in o?  0: it is not. */
+/* Returns where o has the byte that the shared mapping m has at addr; 0: nowhere. */
 static uint64_t address_in(const struct tracee_map *o, const struct tracee_map *m, uint64_t addr)
 {
 	uint64_t offset = addr - m->start + m->offset;

@@ -31,7 +31,7 @@ enum advance_kind {
 	ADVANCE_END,
 };
 
-/* What an advance is to do: an argument, for this one only. */
+/* The argument of an advance: what this one is to do. */
 struct advance {
 	unsigned set;			/* stop for these */
 	bool step;			/* one instruction of the task */
@@ -93,7 +93,7 @@ struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known *
 struct rp_shown { int pid; uint64_t birth, end; };
 /* Where a backward move began. */
 struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
-/* What an event that is about to be applied is, for afterwards. */
+/* Facts about an event before it is applied, for afterwards. */
 struct rp_before {
 	uint32_t newest, serial;
 	int pid, tid, status;
@@ -140,7 +140,7 @@ struct iterations {
 enum { RP_RENAMED = 16 };
 
 enum { TOOL_TIMELINE = 3 };		/* its number: see machine/tool.h */
-/* What this room keeps for a replay: in replay.tool[TOOL_TIMELINE]. */
+/* This room's data for a replay are in replay.tool[TOOL_TIMELINE]. */
 struct timeline {
 	/* what is shown, and what is a stop */
 	/* what the debugger has set, and breakpoints for the calls it catches */
@@ -192,7 +192,7 @@ struct timeline {
 	const struct timeline_observer *observer;
 };
 
-/* Of a room above. */
+/* Functions of a room above. */
 struct timeline_observer {
 	/*
 	 * after a checkpoint where t computes; not on the way of a move that can be given up, which
@@ -240,7 +240,7 @@ struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t,
 /* advance.c */
 struct err *rp_advance(struct replay *r, const struct advance *a,
 		       struct advance_result *ret) __must_check;
-/* What steps in the middle of a string instruction have hit, too. */
+/* Adds what steps in the middle of a string instruction have hit. */
 void rp_advance_add_late(struct replay *r, const struct rp_late *late,
 			 struct advance_result *result);
 /* Did this advance stop for one of s?  *watch (may be NULL) = which watchpoint. */
@@ -261,7 +261,7 @@ struct err *rp_checkpoint_maybe(struct replay *r, enum on_interrupt on_interrupt
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
-/* One that belongs to the caller; restored and dropped like the others. */
+/* Makes a checkpoint that belongs to the caller; it is restored and dropped like the others. */
 struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret) __must_check;
 /* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
 struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c,
