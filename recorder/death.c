@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/ptrace.h"
 
 /*
@@ -102,26 +103,81 @@ static void write_exit(struct recorder *rec, struct rec_task *t)
 	rec_write(rec, t, TRACE_EXIT, 0, NULL, t->exit_status);
 }
 
-/* Nobody is left to look at the memory afterwards, but locks may lie in memory shared with other
- * processes: write what the kernel is going to write. */
+/* t holds the lock at addr: what the kernel is going to write there. */
+static bool robust_word(struct rec_task *t, uint64_t addr, uint32_t *word)
+{
+	enum { WAITERS = 0x80000000, TID_MASK = 0x3fffffff, OWNER_DIED = 0x40000000 };
+
+	if (addr == t->clear_tid || tracee_read_user(t->tid, addr, word, 4) < 4 ||
+	    (*word & TID_MASK) != (uint32_t)rec_tid_seen(t, t))
+		return false;
+	*word = (*word & WAITERS) | OWNER_DIED;
+	return true;
+}
+
+/*
+ * Nobody is left to look at the memory afterwards, but locks may lie in memory shared with other
+ * processes.
+ */
 static void robust_effects(struct recorder *rec, struct rec_task *t, const uint64_t *addr,
 			   unsigned n)
 {
-	enum { TID_MASK = 0x3fffffff, OWNER_DIED = 0x40000000 };
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t word;
+
+		if (robust_word(t, addr[i], &word))
+			rec_effect_bytes(rec, addr[i], &word, sizeof(word));
+	}
+}
+
+/*
+ * A new program leaves memory as the end of a task does, if it comes to that: what is written then,
+ * and whether there is any of it, is known before the call alone.
+ */
+void rec_exec_leaves(struct recorder *rec, struct rec_task *t)
+{
+	uint64_t addr[ROBUST_MAX + 2];
+	unsigned n = exit_writes(t, addr), kept = 0;
+	uint32_t word[ROBUST_MAX + 2];
 
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t *word = rec_alloc(rec, 4);
-		struct trace_effect *e;
-
-		if (addr[i] == t->clear_tid || tracee_read_user(t->tid, addr[i], word, 4) < 4 ||
-		    (*word & TID_MASK) != (uint32_t)t->tid)
-			continue;
-		*word = (*word & 0x80000000) | OWNER_DIED;
-		e = rec_effect(rec, TRACE_WRITE);
-		e->addr = addr[i];
-		e->len = e->data_len = 4;
-		e->data = word;
+		word[kept] = 0;
+		addr[kept] = addr[i];
+		kept += robust_word(t, addr[i], &word[kept]) ||
+			(addr[i] == t->clear_tid && same_mm(rec, t));
 	}
+	free(t->left_behind);
+	t->left_behind = NULL;
+	t->left_behind_n = kept;
+	if (!kept)
+		return;
+	t->left_behind = alloc_more(NULL, kept, sizeof(*t->left_behind), "locks");
+	for (unsigned i = 0; i < kept; i++)
+		t->left_behind[i] = (struct rec_left_behind){ addr[i], word[i] };
+}
+
+void rec_exec_left(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task *witness = same_mm(rec, t);
+	struct rec_pending mine;
+
+	if (!t->left_behind_n)
+		return;
+	rec_pending_save(rec, &mine);
+	for (unsigned i = 0; i < t->left_behind_n; i++) {
+		const struct rec_left_behind *l = &t->left_behind[i];
+
+		if (witness)
+			rec_effect_stored(rec, witness, l->addr, sizeof(l->word));
+		else
+			rec_effect_bytes(rec, l->addr, &l->word, sizeof(l->word));
+	}
+	rec_write_between(rec, t, TRACE_NOTE, NULL, 0);
+	rec_pending_restore(rec, &mine);
+	free(t->left_behind);
+	t->left_behind = NULL;
+	t->left_behind_n = 0;
+	rec_pi_woken(rec);
 }
 
 void rec_task_dying(struct recorder *rec, struct rec_task *t, int status)
@@ -172,6 +228,7 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 	rec_task_call_drop(&t->restart);
 	rec_filters_drop(&t->filters);
 	free(t->filters_new);
+	free(t->left_behind);
 	free(t->deferred.info);
 	free(t->resent.info);
 	if (t->ticks_fd > 0)

@@ -385,6 +385,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	caller = rec_task_find(rec, (pid_t)former);
 	if (caller && rec_pt_traced(caller))
 		former = (unsigned long)rec_tid_seen(caller->pt->tracer, caller);
+	rec_exec_left(rec, caller ? caller : t);
 	take_over_leader(rec, &t);
 	rec->current = t;
 	new_program(rec, t);

@@ -255,8 +255,10 @@ static void written_enter(struct recorder *rec, struct rec_task *t, struct rec_c
 
 static void exec_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	if (!rec_exec_foreign(rec, t, call))
-		written_enter(rec, t, call);
+	if (rec_exec_foreign(rec, t, call))
+		return;
+	rec_exec_leaves(rec, t);
+	written_enter(rec, t, call);
 }
 
 static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t,

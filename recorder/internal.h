@@ -128,6 +128,9 @@ struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
 /* ---- birth.c, death.c ------------------------------------------------------------------------ */
 /* A task of the recorded tree made another one: STOP_CLONE. */
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
+/* Before a new program, and when there is one: what the kernel does to the old memory. */
+void rec_exec_leaves(struct recorder *rec, struct rec_task *t);
+void rec_exec_left(struct recorder *rec, struct rec_task *t);
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
 void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
 /*

@@ -50,6 +50,15 @@ static bool call_may_sleep(const struct recorder *rec, const struct rec_task *t)
 	}
 }
 
+static bool is_alone(const struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->pid == t->pid)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Order of output, and of what others see in mapped files: nobody else runs before this write is in
  * the trace.
@@ -62,6 +71,12 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 	if (t->call.notifies)
 		return false;
 	switch (t->call.nr) {
+	case SYS_execve:	/* what it leaves in shared memory; but it waits for its threads */
+	case SYS_execveat:
+		if (!t->left_behind_n || !is_alone(rec, t) || rec->serves)
+			return false;
+		rec->first = t;
+		return true;
 	case SYS_copy_file_range:
 	case SYS_splice:
 		fd = (int)t->call.args[2];

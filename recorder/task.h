@@ -255,6 +255,9 @@ struct rec_task {
 	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
 	uint64_t sigmask;
 	uint64_t clear_tid, robust_list;
+	/* in execve: what the kernel writes to the old memory if there is a new program */
+	struct rec_left_behind { uint64_t addr; uint32_t word; } *left_behind;
+	unsigned left_behind_n;
 	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
 	bool scratch_refused;
 	int exit_status;
