@@ -604,15 +604,67 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	}
 }
 
+static bool is_write_in(const struct trace_effect *e, uint64_t page)
+{
+	return e->kind == TRACE_WRITE && !e->object && e->data_len &&
+	       page_down(e->addr) == page && page_down(e->addr + e->data_len - 1) == page &&
+	       rp_range_allowed(e->addr, e->data_len);
+}
+
+/*
+ * A start of a program patches its code in a hundred places.  The writes at ev->effects[i] and
+ * behind it that lie in one page are made as one; effects between them may tell of the patches.
+ * Returns the number of the first effect whose write is still to be made.
+ */
+static uint32_t writes_together(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+				uint32_t i)
+{
+	uint8_t text[PAGE_BYTES];
+	uint64_t page = page_down(ev->effects[i].addr), first = UINT64_MAX, end = 0;
+	uint32_t upto = i, n = 0;
+	struct err *err;
+
+	for (uint32_t k = i; k < ev->effects_len && !rp_machine_marks(r); k++) {
+		const struct trace_effect *e = &ev->effects[k];
+
+		if (e->kind == TRACE_PATCH)
+			continue;
+		if (!is_write_in(e, page))
+			break;
+		first = e->addr < first ? e->addr : first;
+		end = e->addr + e->data_len > end ? e->addr + e->data_len : end;
+		upto = k + 1;
+		n++;
+	}
+	if (n < 2 || tracee_read_some(t->real, first, text, end - first) != end - first)
+		return i;
+	for (uint32_t k = i; k < upto; k++) {
+		const struct trace_effect *e = &ev->effects[k];
+
+		if (e->kind == TRACE_WRITE)
+			memcpy(text + (e->addr - first), e->data, e->data_len);
+	}
+	err = tracee_mem_write(&r->mem, first, text, end - first);
+	if (!err)
+		return upto;
+	err_free(err);
+	return i;
+}
+
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct err *err = NULL;
+	uint32_t written = 0;
 
 	r->mem = (struct tracee_mem){ t->real, -1 };
 	for (uint32_t i = 0; i < ev->effects_len && !err; i++) {
-		err = rp_machine_before(r, t, &ev->effects[i]);
-		if (!err)
-			err = effect_one(r, t, ev, &ev->effects[i]);
+		const struct trace_effect *e = &ev->effects[i];
+
+		if (i >= written && e->kind == TRACE_WRITE)
+			written = writes_together(r, t, ev, i);
+		err = rp_machine_before(r, t, e);
+		if (!err && (i >= written || e->kind != TRACE_WRITE))
+			err = effect_one(r, t, ev, e);
 	}
 	tracee_mem_close(&r->mem);
 	r->mem.tid = 0;

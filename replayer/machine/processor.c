@@ -203,6 +203,11 @@ static struct err *ud2_out(struct rp_task *t, uint64_t addr, uint64_t len)
 	return NULL;
 }
 
+bool rp_machine_marks(const struct replay *r)
+{
+	return r->machine->marks;
+}
+
 struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
 	if (!r->machine->ud2s || !t->mm->patches.n)
