@@ -39,12 +39,17 @@ static struct err *keep_globals(struct recording *r, struct heap_diff_memory *m)
 static struct err *keep(struct recording *r, struct heap_diff_memory *m)
 {
 	recording_type(r, 0);		/* contents and types */
+	m->names = alloc_log_create();
 	m->born = must(malloc((r->j.g.n + 1) * sizeof(*m->born)));
 	m->type = must(malloc((r->j.g.n + 1) * sizeof(*m->type)));
 	for (size_t i = 0; i < r->j.g.n; i++) {
+		struct heap_block b;
+
+		recording_block(r, i, &b);
 		m->born[i] = r->j.s.h.block[r->j.g.node[i].block].born;
-		m->type[i] = r->type[i] ? symbols_type_name(r->type[i]) : NULL;
+		m->type[i] = alloc_string(m->names, b.name);
 	}
+	diff_small_keep(r, m);
 	TRY(keep_globals(r, m));
 	m->g = r->j.g;			/* the recording gets another one */
 	r->j.g = (struct graph){ 0 };
@@ -338,42 +343,57 @@ bool diff_is_wanted(const struct differ *f, const char *type)
 	return type && type[n] && !strcmp(type + n + 1, t);
 }
 
-static void appeared(struct differ *f, size_t i)
+void diff_appeared(struct differ *f, const struct heap_block *b)
 {
 	struct heap_diff_type *row;
 	struct heap_difference *d;
-	struct heap_block b;
 
-	recording_block(f->r, i, &b);
-	if (!diff_is_wanted(f, b.name))
+	if (!diff_is_wanted(f, b->name))
 		return;
-	row = diff_type_row(f->d, b.name);
+	row = diff_type_row(f->d, b->name);
 	row->appeared++;
-	row->appeared_bytes += b.size;
+	row->appeared_bytes += b->size;
 	if (f->d->n >= f->o->fields)
 		return;
 	d = diff_new(f->d);
 	d->what = HEAP_APPEARED;
-	d->block = b;
+	d->block = *b;
+}
+
+static void appeared(struct differ *f, size_t i)
+{
+	struct heap_block b;
+
+	if (f->r->arena[i])
+		return;
+	recording_block(f->r, i, &b);
+	diff_appeared(f, &b);
+}
+
+void diff_gone(struct differ *f, const struct heap_block *b)
+{
+	struct heap_diff_type *row;
+	struct heap_difference *d;
+
+	if (!diff_is_wanted(f, b->name))
+		return;
+	row = diff_type_row(f->d, b->name);
+	row->gone++;
+	row->gone_bytes += b->size;
+	if (f->d->n >= f->o->fields)
+		return;
+	d = diff_new(f->d);
+	d->what = HEAP_GONE;
+	d->block = *b;
 }
 
 static void gone(struct differ *f, size_t i)
 {
 	const struct node *n = &f->m->g.node[i];
-	struct heap_diff_type *row;
-	struct heap_difference *d;
 
-	if (!diff_is_wanted(f, f->m->type[i]))
-		return;
-	row = diff_type_row(f->d, f->m->type[i]);
-	row->gone++;
-	row->gone_bytes += n->size;
-	if (f->d->n >= f->o->fields)
-		return;
-	d = diff_new(f->d);
-	d->what = HEAP_GONE;
-	d->block = (struct heap_block){ .addr = n->addr, .size = n->size,
-					.name = f->m->type[i] };
+	if (!f->m->arena[i])
+		diff_gone(f, &(struct heap_block){ .addr = n->addr, .size = n->size,
+						   .name = f->m->type[i] });
 }
 
 /* A large block of which nothing is known: only what it had contents for, then or now. */
@@ -403,6 +423,8 @@ static void both(struct differ *f, size_t then, size_t now)
 	uint64_t size = a->node[then].size < b->node[now].size ? a->node[then].size
 								: b->node[now].size;
 
+	if (f->m->arena[then] || f->r->arena[now])
+		return;			/* diff_small.c tells what lies there */
 	if (graph_content_same(a, then, b, now, size))
 		return;
 	f->then = graph_content(a, then);
@@ -426,6 +448,7 @@ static void compare_blocks(struct differ *f)
 	size_t i = 0, k = 0;
 
 	recording_type(f->r, 0);
+	pymalloc_find(f->r);
 	while (i < a->n || k < b->n) {
 		if (k >= b->n || (i < a->n && a->node[i].addr < b->node[k].addr)) {
 			gone(f, i++);
@@ -438,6 +461,7 @@ static void compare_blocks(struct differ *f)
 			both(f, i++, k++);
 		}
 	}
+	diff_small_compare(f);
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -514,6 +538,9 @@ void heap_diff_deinit(struct heap_diff *d)
 		graph_deinit(&m->g);
 		free(m->born);
 		free(m->type);
+		free(m->small);
+		free(m->arena);
+		alloc_log_destroy(m->names);
 		free(m->piece);
 		heap_view_destroy(m->view);
 		free(m);

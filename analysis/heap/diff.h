@@ -15,7 +15,12 @@ struct piece {
 struct heap_diff_memory {
 	struct graph g;			/* of the first moment */
 	uint64_t *born;			/* of its nodes */
-	const char **type;		/* names of their types */
+	const char **type;		/* names of their types, in names */
+	struct alloc_log *names;	/* only its strings */
+	/* what lay in arenas of Python, and which nodes were such arenas */
+	struct small *small;
+	size_t smalls;
+	bool *arena;
 	struct piece *piece;
 	size_t pieces;
 	struct heap_view *view;		/* of the second moment: texts */
@@ -37,6 +42,12 @@ struct differ {
 
 struct heap_difference *diff_new(struct heap_diff *d);
 struct heap_diff_type *diff_type_row(struct heap_diff *d, const char *name);
+/* A block of the second moment that was not there at the first; one that is no more. */
+void diff_appeared(struct differ *f, const struct heap_block *b);
+void diff_gone(struct differ *f, const struct heap_block *b);
+/* diff_small.c: keeps what lies in arenas; compares it. */
+void diff_small_keep(struct recording *r, struct heap_diff_memory *m);
+void diff_small_compare(struct differ *f);
 /* Is the type one that was asked for? */
 bool diff_is_wanted(const struct differ *f, const char *type);
 /*
