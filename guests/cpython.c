@@ -476,5 +476,6 @@ const struct py_layout *py_layout_of(const struct code *c)
 
 const struct machine cpython_machine = { .language = GUESTS_PYTHON,
 				.examine = examine, .unwind = unwind, .locals = py_locals,
+					 .global = py_global,
 					 .value = py_value, .type_name = py_object_type,
 					 .fields = py_fields };

@@ -87,5 +87,7 @@ bool py_fields(struct guests *g, struct code *c, const struct guests_vm *vm, uin
 	       guests_variable_fn *fn, void *ctx);
 bool py_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	       guests_variable_fn *fn, void *ctx);
+bool py_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+	       guests_variable_fn *fn, void *ctx);
 
 #endif

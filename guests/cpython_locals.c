@@ -97,3 +97,19 @@ bool py_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 		ok |= tell_dict(&py, &vs, dict);
 	return ok;
 }
+
+bool py_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+	       guests_variable_fn *fn, void *ctx)
+{
+	enum { GLOBALS = 16 };		/* so far before its locals a frame has its globals */
+	struct variables vs = { .g = g, .code = c, .vm = f->vm, .fn = fn, .ctx = ctx };
+	struct py py = { .g = g, .y = py_layout_of(c) };
+	uint64_t object;
+
+	if (!py.y || f->kind != GUESTS_FRAME)
+		return false;
+	object = py_dict_get(&py, py_word(&py, f->where + py.y->locals - GLOBALS), name);
+	if (object)
+		variable_tell(&vs, GUESTS_LOCAL, name, GUESTS_OBJECT, object);
+	return object != 0;
+}

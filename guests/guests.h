@@ -240,5 +240,8 @@ typedef void guests_variable_fn(void *ctx, const struct guests_variable *v);
  */
 bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
 		   void *ctx);
+/* The global variable of this name that such a frame's function would see; false: it has none. */
+bool guests_global(struct guests *g, const struct guests_frame *frame, const char *name,
+		   guests_variable_fn *fn, void *ctx);
 
 #endif

@@ -152,6 +152,9 @@ struct machine {
 	/* The variables of a frame; NULL = they cannot be read, nor can values. */
 	bool (*locals)(struct guests *g, struct code *c, const struct guests_frame *f,
 		       guests_variable_fn *fn, void *ctx);
+	/* guests_global(); NULL = it has none */
+	bool (*global)(struct guests *g, struct code *c, const struct guests_frame *f,
+		       const char *name, guests_variable_fn *fn, void *ctx);
 	bool (*value)(struct guests *g, struct code *c, const struct guests_vm *vm,
 		      enum guests_at at, uint64_t addr, struct out *t);
 	/* guests_type_name(); NULL = objects do not say */

@@ -562,4 +562,4 @@ const struct lua_layout *lua_layout_of(const struct code *c)
 
 const struct machine lua_machine = { .language = GUESTS_LUA,
 				.examine = examine, .unwind = unwind, .locals = lua_locals,
-				     .value = lua_value };
+				     .global = lua_global, .value = lua_value };

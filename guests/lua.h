@@ -82,5 +82,7 @@ bool lua_value(struct guests *g, struct code *c, const struct guests_vm *vm, enu
 	       uint64_t addr, struct out *t);
 bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 		guests_variable_fn *fn, void *ctx);
+bool lua_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+		guests_variable_fn *fn, void *ctx);
 
 #endif

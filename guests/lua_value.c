@@ -422,3 +422,63 @@ bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 		tell_upvalues(&lua, &vs, &p, call.closure);
 	return true;
 }
+
+/* ---- globals --------------------------------------------------------------------------------- */
+
+enum { GLOBALS_MAX = 1 << 20 };
+
+/* The table that a function has its globals in: an upvalue; of 5.1 a field of the function. */
+static uint64_t globals_of(const struct lua *lua, const struct lua_proto *p, uint64_t closure)
+{
+	struct lua_value v;
+	uint8_t n = 0;
+
+	if (lua->y->minor == 1)
+		return mem_u64(lua->g, closure + 24, &v.v) ? v.v : 0;
+	mem_u8(lua->g, closure + 10, &n);
+	for (unsigned i = 0; i < n && i < p->sizeupvalues; i++) {
+		uint64_t upvalue, name, at;
+		const char *s;
+
+		if (!mem_u64(lua->g, p->upvalues + 16ull * i, &name))
+			return 0;
+		s = lua_string(lua, name);
+		if (!s || strcmp(s, "_ENV"))
+			continue;
+		if (!mem_u64(lua->g, closure + 32 + 8ull * i, &upvalue) ||
+		    !mem_u64(lua->g, upvalue + (lua->y->minor == 3 ? 0 : 16), &at) ||
+		    !value_read(lua, at, &v))
+			return 0;
+		return (v.type & 15) == T_TABLE ? v.v : 0;
+	}
+	return 0;
+}
+
+bool lua_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+		guests_variable_fn *fn, void *ctx)
+{
+	struct lua lua = { .g = g, .y = lua_layout_of(c) };
+	struct variables vs = { .g = g, .code = c, .vm = f->vm, .fn = fn, .ctx = ctx };
+	size_t size = !lua.y ? 0 : lua.y->minor < 3 ? 40 : lua.y->minor == 3 ? 32 : 24;
+	struct lua_call call;
+	struct lua_proto p;
+	struct table table;
+
+	if (!lua.y || f->kind != GUESTS_FRAME || !lua_call_read(&lua, f->where, &call) ||
+	    !call.lua || call.proto != f->address || !lua_proto_read(&lua, call.proto, &p) ||
+	    !table_read(&lua, globals_of(&lua, &p, call.closure), &table))
+		return false;
+	for (uint32_t i = 0; i < table.in_hash && i < GLOBALS_MAX; i++) {
+		struct lua_value key, v;
+		const char *s;
+
+		if (!node_read(&lua, &table, i, &key, &v))
+			return false;
+		s = (key.type & 15) == T_STRING && !is_nil(&v) ? lua_string(&lua, key.v) : NULL;
+		if (!s || strcmp(s, name))
+			continue;
+		variable_tell(&vs, GUESTS_LOCAL, name, GUESTS_SLOT, table.node + size * i);
+		return true;
+	}
+	return false;
+}

@@ -743,4 +743,5 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 
 const struct machine luajit_machine = { .language = GUESTS_LUAJIT,
 				.examine = lj_examine, .unwind = unwind, .step = lj_step,
-					.locals = lj_locals, .value = lj_value };
+					.locals = lj_locals, .global = lj_global,
+					.value = lj_value };

@@ -195,5 +195,7 @@ bool lj_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum
 	      uint64_t addr, struct out *t);
 bool lj_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	       guests_variable_fn *fn, void *ctx);
+bool lj_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+	       guests_variable_fn *fn, void *ctx);
 
 #endif

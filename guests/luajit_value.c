@@ -435,3 +435,48 @@ bool lj_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	tell_upvalues(&fr);
 	return true;
 }
+
+/* ---- globals --------------------------------------------------------------------------------- */
+
+static bool is_name(const struct lj *lj, uint64_t value, const char *name)
+{
+	const struct lj_shape *sh = lj->y->shape;
+	uint64_t addr = LJ_POINTER(value);
+	size_t n = strlen(name);
+	char text[256];
+	uint32_t len;
+
+	return type_of(value) == V_STR && n < sizeof(text) &&
+	       mem_u32(lj->g, addr + sh->str.len, &len) && len == n &&
+	       mem_bytes(lj->g, addr + sh->str.text, text, n) && !memcmp(text, name, n);
+}
+
+bool lj_global(struct guests *g, struct code *c, const struct guests_frame *f, const char *name,
+	       guests_variable_fn *fn, void *ctx)
+{
+	enum { GLOBALS_MAX = 1 << 20, NODE = 24 };
+	struct variables vs = { .g = g, .code = c, .vm = f->vm, .fn = fn, .ctx = ctx };
+	uint64_t table, node, value, key;
+	const struct lj_shape *sh;
+	uint32_t mask;
+	struct lj lj;
+
+	if (!f->function_object || !machine_of(g, c, f->vm, &lj))
+		return false;
+	sh = lj.y->shape;
+	/* in a function: its globals, the collector's link, where its code is */
+	if (!lj_ref(&lj, f->function_object + sh->function.pc - 2u * sh->ref, &table) ||
+	    !lj_ref(&lj, table + sh->tab.node, &node) ||
+	    !mem_u32(g, table + sh->tab.asize + 4, &mask))
+		return false;
+	for (uint64_t i = 0; i <= mask && i < GLOBALS_MAX; i++) {
+		if (!lj_slot(&lj, node + NODE * i, &value) ||
+		    !lj_slot(&lj, node + NODE * i + 8, &key))
+			return false;
+		if (type_of(value) == V_NIL || !is_name(&lj, key, name))
+			continue;
+		variable_tell(&vs, GUESTS_LOCAL, name, GUESTS_SLOT, node + NODE * i);
+		return true;
+	}
+	return false;
+}

@@ -133,6 +133,15 @@ bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_va
 	return c && c->machine->locals && c->machine->locals(g, c, frame, fn, ctx);
 }
 
+bool guests_global(struct guests *g, const struct guests_frame *frame, const char *name,
+		   guests_variable_fn *fn, void *ctx)
+{
+	struct code *c = code_of(g, frame->vm);
+
+	g->reads = g->loads = 0;
+	return c && c->machine->global && c->machine->global(g, c, frame, name, fn, ctx);
+}
+
 bool variable_tell(struct variables *v, enum guests_variable_kind kind, const char *name,
 		   enum guests_at at, uint64_t addr)
 {

@@ -171,6 +171,23 @@ static void is_wanted(void *ctx, const struct guests_variable *v)
 	w->object = v->object;
 }
 
+/* Among the variables of a stack's frames, or the globals that these see. */
+static void in_frames(struct wanted *w, const struct guests_stack *st, enum guests_language want,
+		      bool globals)
+{
+	for (size_t k = 0; k < st->frames && !w->text; k++) {
+		const struct guests_frame *f = &st->frame[k];
+
+		if (!f->vm || (f->vm->language != want &&
+			       (want != GUESTS_LUA || f->vm->language != GUESTS_LUAJIT)))
+			continue;
+		if (globals)
+			guests_global(w->r->guests, f, w->name, is_wanted, w);
+		else
+			guests_locals(w->r->guests, f, is_wanted, w);
+	}
+}
+
 const char *guest_named(struct recording *r, const char *language, const char *name,
 			uint64_t *object)
 {
@@ -186,13 +203,8 @@ const char *guest_named(struct recording *r, const char *language, const char *n
 			continue;
 		symbols_regs_from(&r->j.m.regs[i], &regs);
 		guests_unwind(r->guests, &regs, &st);
-		for (size_t k = 0; k < st.frames && !w.text; k++) {
-			const struct guests_frame *f = &st.frame[k];
-
-			if (f->vm && (f->vm->language == want ||
-				      (want == GUESTS_LUA && f->vm->language == GUESTS_LUAJIT)))
-				guests_locals(r->guests, f, is_wanted, &w);
-		}
+		in_frames(&w, &st, want, false);
+		in_frames(&w, &st, want, true);
 	}
 	*object = w.object;
 	return w.text;
