@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
@@ -128,6 +129,14 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 	stops_mm(mm)->int3_gen = LEAVING;
 }
 
+/* Not while the program writes there, or could not execute it: maps, if they were asked for. */
+static bool executed(const struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
+{
+	const struct tracee_map *m = maps->n ? tracee_maps_find(maps, addr) : NULL;
+
+	return (!m || m->shared || m->prot & PROT_EXEC) && !rp_written_is_open(mm, addr);
+}
+
 static struct err *int3_in(const struct stops_run *run, struct rp_mm *mm, struct rp_task *t,
 			   const struct rp_set *s, unsigned gen)
 {
@@ -144,7 +153,8 @@ static struct err *int3_in(const struct stops_run *run, struct rp_mm *mm, struct
 		uint64_t other = 0;
 		int shared;
 
-		if (!rp_is_int3(&s->b[i], t->rec_pid) || !inprocess_is_there(t, &s->b[i]))
+		if (!rp_is_int3(&s->b[i], t->rec_pid) || !executed(mm, &maps, addr) ||
+		    !inprocess_is_there(t, &s->b[i]))
 			continue;
 		shared = maps.n ? rp_written_shared(&maps, addr, &other) : 0;
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
@@ -262,6 +272,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	struct rp_mm *mm = t->mm;
 	unsigned gen = (run->set * 2 + run->counting) * 2 + run->no_stubs + 1;
 
+	if (rp_written_is_open(mm, t->regs.rip)) {
+		rp_written_close(mm, t->regs.rip);
+		rp_int3_out_mm(mm, t->real);
+	}
 	if (stops->leaving) {
 		/*
 		 * Once: a call of ours would take the place of an int3's signal that is still to

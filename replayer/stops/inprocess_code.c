@@ -13,7 +13,8 @@
  *     after it was written anew, there is nothing to count, and nothing is put there.  The same
  *     while the memory cannot be executed: that is when a program patches its code, and reads it.
  *
- * Not seen, as with breakpoints there: a program that moves code while it can be executed.
+ * Not seen, as with breakpoints there: a program that moves code while it is executed, without
+ * writing to that page.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -47,7 +48,8 @@ struct err *inprocess_code(const struct rp_task *t, uint64_t addr, bool *ret)
 	}
 	if (mm->solid_end <= addr + SITE_MAX || addr < mm->solid_start) {
 		TRY(tracee_map_at(t->real, addr, &m, &mapped));
-		if (!mapped || !(m.prot & PROT_EXEC) || m.shared || addr + SITE_MAX >= m.end)
+		if (!mapped || m.shared || addr + SITE_MAX >= m.end ||
+		    (!(m.prot & PROT_EXEC) && !rp_written_is_open(t->mm, addr)))
 			return NULL;
 		mm->solid_start = m.start;
 		mm->solid_end = m.end;
@@ -100,6 +102,7 @@ bool inprocess_displace(const struct rp_task *t, uint64_t addr, struct displaced
 	if (!mm->solid_changes)
 		return true;
 	return s->n == 1 && s->len <= CODE_BYTES &&
+	       page_down(addr) == page_down(addr + s->len - 1) &&
 	       (ret->last == X86_JCC || (ret->last == X86_PLAIN && only_registers(s)));
 }
 

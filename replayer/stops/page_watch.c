@@ -56,8 +56,11 @@ static void add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 	unsigned had = stops_mm(mm)->page_watch_n;
 
 	add_page(mm, maps, addr, false);
-	if (stops_mm(mm)->page_watch_n > had)
-		stops_mm(mm)->page_watch[had].code = true;
+	if (stops_mm(mm)->page_watch_n == had)
+		return;
+	stops_mm(mm)->page_watch[had].code = true;
+	if (rp_written_is_open(mm, addr))
+		stops_mm(mm)->page_watch[had].prot = stops_mm(mm)->page_watch[had].was & ~PROT_EXEC;
 }
 
 static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
@@ -401,6 +404,32 @@ static bool is_fetch(const struct rp_task *t, const struct page_watch *g, uint64
 	n = tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
 	return addr == t->regs.rip ||
 	       (x86_instr_at(code, n, &insn) && t->regs.rip + insn.len > addr);
+}
+
+bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr;
+	struct stops *stops = stops_of(r);
+	struct stops_mm *mm = stops_mm(t->mm);
+	const struct page_watch *g = mm->page_watch, *end = g + mm->page_watch_n;
+
+	if (info->si_signo != SIGSEGV || info->si_code != SEGV_ACCERR)
+		return false;
+	while (g < end && (g->page != page_down(addr) || !g->code))
+		g++;
+	if (g == end || !(g->was & PROT_EXEC))
+		return false;
+	if (!(g->prot & PROT_EXEC)) {
+		rp_written_close(t->mm, addr);
+	} else if (stops->sets[stops->run.set]->soft || stops->marks ||
+		   !rp_written_open(t->mm, g->page)) {
+		return false;
+	} else {
+		/* it may be an instruction in inprocess.c's copy */
+		stops->from.counted = stops->from.seen = true;
+	}
+	rp_tools_bare_memory(t->mm, t->real);
+	return true;
 }
 
 /* In the stub of a fxsave, which stores more behind it. */

@@ -139,6 +139,9 @@ struct stops_mm {
 	/* where nobody can write code: written_code.c */
 	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
 	unsigned known_next;
+	/* pages whose code is being written: written_code.c */
+	uint64_t open[RP_KNOWN];
+	unsigned open_n;
 	/* and dual-mapped: dual.c */
 	struct dual *dual;
 	uint64_t dual_area[RP_AREAS];
@@ -367,6 +370,8 @@ bool page_watch_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *pr
 void page_watch_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 /* A debug register has hit.  In the middle of a string instruction?  On to its end. */
 struct err *page_watch_finish_string(struct replay *r, struct rp_task *t) __must_check;
+/* Does the program begin to write code where breakpoints are, or to execute it?  Then run on. */
+bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info);
 /* An access to a protected page?  Then it has been done. */
 bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
@@ -387,6 +392,13 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
  */
 int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
 bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
+/*
+ * The page is being written to, and nothing of ours is in it until it is executed (false: too many
+ * are); or that is over.
+ */
+bool rp_written_open(struct rp_mm *mm, uint64_t page);
+void rp_written_close(struct rp_mm *mm, uint64_t addr);
+bool rp_written_is_open(const struct rp_mm *mm, uint64_t addr);
 /* Mappings change. */
 void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len);
 /* ... while the task runs: where breakpoints of the set are? */

@@ -66,7 +66,7 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *inf
 	if (!stops_of(r))
 		return NULL;
 	*ret = RUN_GO_ON;
-	if (!ours && dual_fault(r, t, info))
+	if ((!ours && dual_fault(r, t, info)) || page_watch_opens(r, t, info))
 		return NULL;
 	*ret = RUN_NOT_MINE;
 	if (!rp_debug_trap(r, t, info))
@@ -205,6 +205,8 @@ static void memory_same(struct rp_mm *to, const struct rp_mm *from)
 	memcpy(a->areas, b->areas, sizeof(a->areas));
 	memcpy(a->dual_area, b->dual_area, sizeof(a->dual_area));
 	a->unchecked = b->unchecked;
+	memcpy(a->open, b->open, sizeof(a->open));
+	a->open_n = b->open_n;
 }
 
 /* Areas are mapped in a copy, too; stubs are made anew. */

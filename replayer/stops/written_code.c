@@ -3,13 +3,17 @@
  *
  * What it writes takes an int3 away.  Put in again at the next stop, or the next tick, how often it
  * is hit would depend on when that is, and the names of positions count hits.  So these pages are
- * protected while breakpoints are in them: page_watch.c takes all of them out for the one
- * instruction that writes, and breakpoints.c puts them in again, into the code that is there now.
+ * protected while breakpoints are in them.  When the program writes to one, all of them come out,
+ * and the page cannot be executed any more (page_watch_opens()): it is written and read as it is.
+ * When the program comes to execute it, breakpoints.c puts them in again, into the code that is
+ * there now.  Memory that cannot be executed anyway has none in it.
  *
  * A page may be written to by another of its addresses (runtimes that never have memory both
- * writable and executable): that one is protected.
+ * writable and executable): that one is protected, and page_watch.c takes the breakpoints out for
+ * the one instruction that writes.
  *
- * Not seen: a program that reads its code where a breakpoint is (it may be moving it).
+ * Not seen: a program that reads code which it executes, where a breakpoint is (it may be moving
+ * it), and has not just written to that page.
  */
 #include <sys/mman.h>
 
@@ -34,8 +38,47 @@ bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid)
 	return false;
 }
 
+bool rp_written_is_open(const struct rp_mm *mm, uint64_t addr)
+{
+	const struct stops_mm *s = stops_mm(mm);
+
+	for (unsigned i = 0; i < s->open_n; i++) {
+		if (s->open[i] == page_down(addr))
+			return true;
+	}
+	return false;
+}
+
+bool rp_written_open(struct rp_mm *mm, uint64_t page)
+{
+	struct stops_mm *s = stops_mm(mm);
+
+	if (s->open_n == RP_KNOWN)
+		return false;
+	s->open[s->open_n++] = page;
+	return true;
+}
+
+static void close_pages(struct rp_mm *mm, uint64_t start, uint64_t end)
+{
+	struct stops_mm *s = stops_mm(mm);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->open_n; i++) {
+		if (s->open[i] >= end || s->open[i] + PAGE_BYTES <= start)
+			s->open[n++] = s->open[i];
+	}
+	s->open_n = n;
+}
+
+void rp_written_close(struct rp_mm *mm, uint64_t addr)
+{
+	close_pages(mm, addr, addr + 1);
+}
+
 void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len)
 {
+	close_pages(mm, addr, addr + len);
 	for (unsigned i = 0; i < RP_KNOWN; i++) {
 		if (stops_mm(mm)->known[i].start < addr + len && stops_mm(mm)->known[i].end > addr)
 			stops_mm(mm)->known[i] = (struct rp_range){ 0 };
@@ -102,8 +145,8 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 			know_gap(mm, maps, page);
 		else if (m->shared)
 			add_others(mm, maps, m, page, add);
-		else if (s->b[i].code && !(m->prot & PROT_EXEC))
-			continue;	/* nothing is put there */
+		else if (!(m->prot & PROT_EXEC))
+			continue;
 		else if (m->prot & PROT_WRITE)
 			add(mm, maps, page);
 		else

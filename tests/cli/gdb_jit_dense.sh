@@ -26,7 +26,7 @@ static void emit(const unsigned char *from, size_t len, unsigned char n)
 	memcpy(code, from, len);
 	((volatile unsigned char *)code)[3] = n;
 	/* the program looks at what it has written, too */
-	if (memcmp(code + 4, from + 4, len - 4))
+	if (memcmp(code, from, 3) || memcmp(code + 4, from + 4, len - 4))
 		abort();
 	if (toggles)
 		mprotect(code, PAGE, PROT_READ | PROT_EXEC);
