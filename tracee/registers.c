@@ -30,11 +30,12 @@ static volatile uint64_t watched;
 
 enum { BLOCK = 1024, RF = 0x10000 };
 
+/* On one page: a page fault in the middle of a string instruction would leave RF set, too. */
 static struct {
 	uint8_t before[BLOCK];
 	volatile uint64_t word;
 	uint8_t behind[BLOCK];
-} block __attribute__((aligned(64)));
+} block __attribute__((aligned(4096)));
 
 static __attribute__((noinline)) void executed(void)
 {
