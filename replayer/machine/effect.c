@@ -624,7 +624,7 @@ static uint32_t writes_together(struct replay *r, struct rp_task *t, const struc
 	uint32_t upto = i, n = 0;
 	struct err *err;
 
-	for (uint32_t k = i; k < ev->effects_len && !rp_machine_marks(r); k++) {
+	for (uint32_t k = i; k < ev->effects_len && !rp_machine_puts_ud2(r); k++) {
 		const struct trace_effect *e = &ev->effects[k];
 
 		if (e->kind == TRACE_PATCH)

@@ -163,8 +163,8 @@ bool rp_machine_flags(const struct replay *r);
 bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct regs *b);
 /* Registers found at the event: the same?  Then they become the recorded ones (*t dirty). */
 bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct regs *want);
-/* Does replay put marks of its own into code, where the recording had none? */
-bool rp_machine_marks(const struct replay *r);
+/* Does replay put ud2 patches of its own into code, where the recording had none? */
+bool rp_machine_puts_ud2(const struct replay *r);
 /*
  * Around an event's effects: what trapped in the recording and cannot be made to trap here is
  * ud2 in code.

@@ -203,9 +203,9 @@ static struct err *ud2_out(struct rp_task *t, uint64_t addr, uint64_t len)
 	return NULL;
 }
 
-bool rp_machine_marks(const struct replay *r)
+bool rp_machine_puts_ud2(const struct replay *r)
 {
-	return r->machine->marks;
+	return r->machine->ud2s;
 }
 
 struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e)

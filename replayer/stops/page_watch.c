@@ -421,14 +421,14 @@ bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info
 		return false;
 	if (!(g->prot & PROT_EXEC)) {
 		rp_written_close(t->mm, addr);
-	} else if (stops->sets[stops->run.set]->soft || stops->marks ||
+	} else if (stops->sets[stops->run.set]->soft || stops->bitmap ||
 		   !rp_written_open(t->mm, g->page)) {
 		return false;
 	} else {
 		/* it may be an instruction in inprocess.c's copy */
 		stops->from.counted = stops->from.seen = true;
 	}
-	rp_tools_bare_memory(t->mm, t->real);
+	rp_tools_remove_code_from(t->mm, t->real);
 	return true;
 }
 
