@@ -117,7 +117,7 @@ enum {
 
 struct stub_info { uint64_t after, traced, cont, flags; };
 
-/* What a descriptor is, as far as the hook must know; 0 = not looked at yet. */
+/* The kinds of descriptors, as far as the hook must know; 0 = not looked at yet. */
 enum buf_class {
 	BUF_FD_UNKNOWN = 0,
 	BUF_FD_FILE,		/* never sleeps; nobody has it mapped */

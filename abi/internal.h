@@ -6,7 +6,7 @@
 
 #include "abi/syscall.h"
 
-/* One row of a second table, ordered by table and then by sys_cmd_key(cmd). */
+/* A row of a second table; rows are ordered by table and then by sys_cmd_key(cmd). */
 struct sys_cmd {
 	uint32_t table;		/* enum sys_table */
 	uint32_t cmd;

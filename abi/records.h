@@ -47,8 +47,8 @@ struct record_span { uint64_t addr, len; const uint8_t *data; };
 /* Span i < c->spans.  Before the first call: *ret = all zeros; i = 0, 1, 2, ... in this order. */
 void record_span_next(const struct record_call *c, unsigned i, struct record_span *ret);
 /*
- * What the record has for address addr: *len_ret bytes from there to the end of its span, or NULL.
- * in: of the input.
+ * Returns the bytes that the record has for addr: *len_ret of them, to the end of their span, or
+ * NULL. in: of the input.
  */
 const uint8_t *record_bytes_at(const struct record_call *c, uint64_t addr, bool in,
 			       size_t *len_ret);

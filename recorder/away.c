@@ -150,7 +150,7 @@ bool rec_away_any(void)
 	return away.list;
 }
 
-/* What belongs to one turn, and others' turns would change. */
+/* The state that belongs to one turn, and that others' turns would change. */
 struct turn {
 	struct rec_pending effects;
 	struct rec_task *current, *goes_on, *turn;
@@ -183,7 +183,7 @@ static void turn_restore(struct recorder *rec, struct turn *s)
 	free(s->spans);
 }
 
-/* What it has done in user mode, up to the call it is in, comes before all that others do now. */
+/* Work of the task in user mode, up to the call it is in, comes before all that others do now. */
 static void write_enter(struct recorder *rec, struct rec_task *t)
 {
 	if (!t->in_syscall && rec->entered != t)

@@ -31,7 +31,7 @@ struct err *rec_away_stop(struct recorder *rec, struct rec_task *t, int *status_
 /* For slow_run (base/slow.h): in a turn others go on when it takes long. */
 void rec_away_do(void (*fn)(void *), void *ctx);
 
-/* What is known of a task that is waited for; all 0 in the beginning. */
+/* Times of a task that is waited for; all 0 in the beginning. */
 struct rec_stuck { uint64_t since_ns, cpu_ns; };
 /*
  * To be asked now and then: it has been asleep for a while, and used no processor time.  It may
@@ -42,7 +42,10 @@ bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_
 /* ---- serves.c -------------------------------------------------------------------------------- */
 /* A call begins: does the task begin to serve files to others? */
 void rec_serves_look(struct recorder *rec, struct rec_task *t, const struct rec_call *call);
-/* It is made by a program that has others serve files: it may sleep, though the table says no. */
+/*
+ * Does a program that has others serve files make the call?  The call may sleep then, though the
+ * table says no.
+ */
 bool rec_serves_waits(const struct recorder *rec, const struct rec_call *call);
 /*
  * A copy of the file in memory (fd is closed), which nobody serves; -1: it cannot be read, or is

@@ -35,7 +35,7 @@ struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *byte
 	return tracee_write(t->tid, FIXED_STATE + offset, bytes, len);
 }
 
-/* What it knows of files and descriptors is stale. */
+/* The hook's knowledge of files and descriptors is stale, and is written again. */
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t)
 {
 	static const uint8_t none[BUF_FDS];
@@ -221,7 +221,7 @@ struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct 
 	return rec_buffer_interrupted(regs) ? tracee_regs_set(t->tid, regs) : NULL;
 }
 
-/* It has been running for a while: does it sleep in a call that was not to sleep? */
+/* The task has been running for a while: does it sleep in a call that was not to sleep? */
 bool rec_buffer_asleep(struct rec_task *t)
 {
 	char path[64], text[256] = "";

@@ -36,8 +36,9 @@ struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where
 /* Before it goes on in user mode: regs (or t->last) to where the code now is. */
 struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 /*
- * It stopped inside the hook for a signal or our interrupt: see to it that it comes out soon.
- * *mine: the signal was a fault of the hook's own. */
+ * The task stopped inside the hook for a signal or our interrupt: it is to come out soon.  *mine:
+ * the signal was a fault of the hook's own.
+ */
 struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
 			       const siginfo_t *info, bool *mine);
 /*
@@ -69,7 +70,7 @@ bool rec_buffer_asleep(struct rec_task *t);
  */
 bool rec_buffer_interrupted(struct regs *regs);
 struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
-/* What its address space knows of files is t's view of now. */
+/* Writes t's present view of files to the hook's memory in its address space. */
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 /* These records were the task's. */
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes,
@@ -82,7 +83,7 @@ void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t 
  * rec_buffer_mapped(). */
 struct err *rec_ud2_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			  uint64_t offset, const struct stat *st);
-/* The same of what the task is about to run, from addr on, before end. */
+/* Makes ud2 of the instructions that the task is about to run, from addr on, before end. */
 struct err *rec_ud2_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end);
 /*
  * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
@@ -173,7 +174,7 @@ void rec_buffer_deinit(struct recorder *rec);
 
 /* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap --------- */
 
-/* One more has trapped.  Between events, task stopped. */
+/* One more rdtsc has trapped.  Between events, task stopped. */
 void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
 /*
  * The last record in the buffer, which has just been read, is one of rdtsc, with so many more

@@ -132,8 +132,8 @@ static void compare_page(struct rec_changes *c, const struct seen_page *old,
 }
 
 /*
- * It was there and is not in the page table any more: dropped, so that it now reads as zeros or as
- * its file.
+ * The page was there and is not in the page table any more: dropped, so that it now reads as zeros
+ * or as its file.
  */
 static void compare_gone(struct rec_changes *c, const struct seen_page *old)
 {

@@ -127,8 +127,8 @@ static void affinity_text(const cpu_set_t *set, FILE *out)
 }
 
 /*
- * What the kernel says of us (status.c does the same where the real file is read).  False: the line
- * stays as it is.
+ * Makes a line say what the kernel says of us (status.c does the same where the real file is read).
+ * False: the line stays as it is.
  */
 static bool status_line(struct recorder *rec, const struct rec_task *t, bool own, const char *line,
 			FILE *out)
@@ -150,7 +150,7 @@ static bool status_line(struct recorder *rec, const struct rec_task *t, bool own
 	return true;
 }
 
-/* Of a task; own: it asks itself. */
+/* Makes the status text of a task; own: the task asks for its own. */
 static void status_make(struct recorder *rec, const struct rec_cores *c, const struct rec_task *t,
 			bool own)
 {
@@ -309,7 +309,7 @@ static bool is_list(const char *path)
 	return false;
 }
 
-/* What is in or below a directory of which we have another. */
+/* Returns the path in our copy for a path in or below a directory that we have made anew. */
 static const char *ours_below(struct rec_cores *c, unsigned cores, const char *path)
 {
 	static const struct { const char *real, *ours; } of[] = {

@@ -18,11 +18,11 @@ void cores_list_put(const char *dir, const char *name, unsigned first, unsigned 
 /* /proc/cpuinfo, which real is, with so many processors; to be freed; NULL: no memory. */
 char *cpuinfo_text(const char *real, unsigned cores);
 /*
- * The same of a table with a column for each processor, behind a name with a colon, under a first
- * line that names them (/proc/interrupts).
+ * Cuts a table with a column for each processor, behind a name with a colon, under a first line
+ * that names them (/proc/interrupts).
  */
 char *cores_columns_text(const char *real, unsigned cores);
-/* Of a line with a number for each processor (cpuacct.usage_percpu). */
+/* Cuts a line with a number for each processor (cpuacct.usage_percpu). */
 char *cores_numbers_text(const char *real, unsigned cores);
 
 /* Below dir: cpu, node and bus, for CPU_DIR, NODE_DIR and BUS_DIR, without processors ... */

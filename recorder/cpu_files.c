@@ -58,7 +58,7 @@ void cores_list_put(const char *dir, const char *name, unsigned first, unsigned 
 	cores_file_put(dir, name, text);
 }
 
-/* The same as a mask of `all' bits, 64 at most: words of 32, the highest first. */
+/* Writes the processors as a mask of `all' bits, 64 at most: words of 32, the highest first. */
 static void mask_put(const char *dir, const char *name, unsigned first, unsigned n, unsigned all)
 {
 	uint64_t mask = (n == 64 ? UINT64_MAX : (1ull << n) - 1) << first;
@@ -103,8 +103,8 @@ static bool is_number(const char *text)
 }
 
 /*
- * What else is in `from': but for what is called so, with a number, and for blocks of memory, of
- * which there are hundreds.
+ * Links what else is in `from', but for entries with this name and a number, and for blocks of
+ * memory, of which there are hundreds.
  */
 static void link_others(const char *from, const char *dir, const char *but)
 {

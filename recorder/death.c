@@ -10,7 +10,7 @@
 #include "recorder/ptrace.h"
 
 /*
- * What the kernel writes into memory that others go on using: 0 at the clear-child-tid address, and
+ * The kernel writes into memory that others go on using: 0 at the clear-child-tid address, and
  * FUTEX_OWNER_DIED in the locks of the robust list (kernel/futex/core.c, exit_robust_list).
  */
 enum { ROBUST_MAX = 256 };

@@ -65,7 +65,7 @@ struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig
 	return tracee_write(t->tid, at, &saved, sizeof(saved));
 }
 
-/* What the kernel has for the task and its process and has not delivered. */
+/* Returns the signals that the kernel has for the task and its process and has not delivered. */
 uint64_t rec_signals_pending(pid_t tid)
 {
 	char path[64], line[128];

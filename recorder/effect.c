@@ -169,7 +169,7 @@ void rec_effect_ret(struct recorder *rec, uint64_t ret)
 	rec_effect(rec, TRACE_RET)->x = ret;
 }
 
-/* What path arguments said, for people who read a dump. */
+/* Adds the strings of path arguments, for people who read a dump. */
 void rec_effect_strings(struct recorder *rec, struct rec_task *t)
 {
 	const struct rec_call *call = &t->call;

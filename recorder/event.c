@@ -67,7 +67,10 @@ void rec_emulate_flags(struct regs *regs)
 	regs->eflags ^= AF;
 }
 
-/* What it has in memory may be the new program's already, of which replay has not heard. */
+/*
+ * Is the task in an exec?  Its memory may be the new program's already, of which replay has not
+ * heard.
+ */
 static bool in_exec(const struct rec_task *t)
 {
 	return t->in_syscall && (t->call.nr == SYS_execve || t->call.nr == SYS_execveat);

@@ -49,23 +49,23 @@ void rec_file_live(struct recorder *rec, struct rec_file *f);
 /* Nobody has mapped it after all. */
 void rec_file_unused(struct rec_file *f);
 /*
- * What a call did to the file that st describes (if anybody has it mapped): effects.  fd: to read
- * it, or -1.
+ * Makes effects of what a call did to the file that st describes, if a task has it mapped. fd: to
+ * read it, or -1.
  */
 void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
 		      uint64_t len);
 void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
 		     uint64_t len);
-/* What was behind off has moved. */
+/* The content behind off has moved. */
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
 /* Is its size as replay has it?  Nothing else has changed. */
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
 /*
- * What a mapping finds behind the end of the file f, open as fd, goes to its object.  fresh: which
- * has zeros there.
+ * The bytes that a mapping finds behind the end of the file f, open as fd, go to its object. fresh:
+ * which has zeros there.
  */
 void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool fresh);
-/* What mappings have stored there: note it for all files, or say of which it has gone. */
+/* Notes for all files what mappings have stored behind the end, or says of which it has gone. */
 void rec_files_tails(struct recorder *rec, bool gone);
 /* rec_file_resized() of all that can be looked at. */
 void rec_files_resized(struct recorder *rec);

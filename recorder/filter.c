@@ -156,7 +156,7 @@ static struct err *raise_sigsys(struct recorder *rec, struct rec_task *t, int co
 	return NULL;
 }
 
-/* It dies of sig, whatever it has made of it (force_exit_sig()). */
+/* The task dies of sig, whatever it has made of that signal (force_exit_sig()). */
 static struct err *force_fatal(struct recorder *rec, struct rec_task *t, int sig)
 {
 	static const struct rec_sigaction none;
@@ -529,7 +529,10 @@ static void deny(struct rec_filter_plan *plan, unsigned nr)
 	plan->traced[nr / 8] |= (uint8_t)(1u << nr % 8);
 }
 
-/* What the list does with call nr, at code[at] and on.  Returns the end; 0: it is traced. */
+/*
+ * Writes what the list does with call nr, at code[at] and on.  Returns the end; 0: the call is
+ * traced.
+ */
 static unsigned plan_call(struct rec_filter_plan *plan, const struct rec_filter *last, unsigned nr,
 			  unsigned at)
 {
@@ -609,7 +612,10 @@ static struct rec_filter *common_filters(const struct recorder *rec, const struc
 	return most;
 }
 
-/* One table for all tasks of an address space: what one of them may not do unseen, none does. */
+/*
+ * The tasks of an address space have one table: a call that one of them may not make unseen, none
+ * makes.
+ */
 struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 {
 	static const uint8_t yes = 1, no;

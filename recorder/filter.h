@@ -27,7 +27,7 @@ struct rec_dispatch {
 	uint64_t offset, len, selector;
 };
 
-/* One filter.  Several lists may end in it. */
+/* A filter.  Several lists may end in it. */
 struct rec_filter {
 	struct rec_filter *prev;	/* installed before it */
 	unsigned users;
@@ -40,7 +40,7 @@ struct rec_filter {
 	struct sock_filter code[];
 };
 
-/* What the program has installed, and nothing of ours. */
+/* The filters that the program has installed, and nothing of ours. */
 struct rec_filters {
 	struct rec_filter *last;	/* the newest; each knows the one before it */
 	bool strict;			/* seccomp strict mode */
@@ -60,7 +60,7 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			uint64_t op, uint64_t flags, uint64_t addr);
 void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-/* The same for t, which a tracer may do as well. */
+/* Sets the dispatch of t, which a tracer may do as well. */
 int64_t rec_filter_dispatch_set(struct recorder *rec, struct rec_task *t, uint64_t mode,
 				uint64_t offset, uint64_t len, uint64_t selector);
 /* At its exit: a filter with a listener, which the kernel has too, is installed now. */
@@ -73,7 +73,7 @@ void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const str
 struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t) __must_check;
 
 /* ---- filters.c: the list ------------------------------------------------------------------- */
-/* What /proc/PID/status and PR_GET_SECCOMP say. */
+/* Returns the number that /proc/PID/status and PR_GET_SECCOMP say. */
 unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
 /* Instructions of its nth filter from the newest; NULL: it has not so many. */
 bool rec_filter_logs(const struct rec_task *t, unsigned n);
@@ -83,7 +83,7 @@ void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *pa
 void rec_filters_drop(struct rec_filters *fs);
 /* fs's newest filter is f, with those before it; or, for NULL, there is none. */
 void rec_filters_set(struct rec_filters *fs, struct rec_filter *f);
-/* One user less. */
+/* The filter has one user less. */
 void rec_filter_put(struct rec_filter *f);
 
 #endif

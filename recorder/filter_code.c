@@ -18,7 +18,7 @@
 
 /* ---- what the kernel takes ------------------------------------------------------------------- */
 
-/* One instruction; its jumps are looked at elsewhere. */
+/* Is the instruction valid?  Its jumps are checked elsewhere. */
 static bool insn_valid(const struct sock_filter *p)
 {
 	switch (p->code) {
@@ -314,8 +314,9 @@ static unsigned follow(const struct sock_filter *code, const struct state *s, un
 }
 
 /*
- * What stays keeps its order.  Where the next instruction to run is not the next that stays, a jump
- * to it is put in; so a first pass counts, and places[] says where each instruction goes.
+ * Instructions that stay keep their order.  Where the next instruction to run is not the next that
+ * stays, a jump to it is put in; so a first pass counts, and places[] says where each instruction
+ * goes.
  */
 static unsigned cut_place(const struct sock_filter *code, unsigned len, const struct state *s,
 			  const bool *stays, uint16_t *places, bool *jumps)

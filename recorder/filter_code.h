@@ -20,8 +20,8 @@ enum filter_outlook { FILTER_NEVER, FILTER_DEPENDS, FILTER_ALWAYS };
 enum filter_outlook filter_code_outlook(const struct sock_filter *code, unsigned len, uint32_t nr);
 
 /*
- * What is left of it for this system call, into out (room for max instructions).  Returns the
- * length; 0: no room.
+ * Writes what is left of the code for this system call to out (room for max instructions).  Returns
+ * the length; 0: no room.
  */
 unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t nr,
 			 struct sock_filter *out, unsigned max);

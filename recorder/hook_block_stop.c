@@ -9,8 +9,8 @@
 #include "tracee/blob.h"
 
 /*
- * It is about to make the call that sleeps (or one to hand on the token): not any more.  Results
- * but that one's do not matter, and a missed wake-up is found after some milliseconds.
+ * A task that is about to make the call that sleeps (or one to hand on the token) does not make it.
+ * Results but that one's do not matter, and a missed wake-up is found after some milliseconds.
  */
 static bool before_call(const struct rec_task *t, struct regs *regs)
 {

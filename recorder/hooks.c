@@ -117,7 +117,7 @@ static struct err *close_range_exit(struct recorder *rec, struct rec_task *t, st
 	return NULL;
 }
 
-/* One that fails (bad input) may have moved the file's end all the same. */
+/* A write that fails (bad input) may have moved the file's end all the same. */
 static struct err *write_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {

@@ -20,7 +20,7 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
  */
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 /*
- * The same of a result that the kernel stores where it can, and says nothing where it cannot:
+ * The effect of a result that the kernel stores where it can, and says nothing where it cannot:
  * replay could not write to shared memory that the program may only read.
  */
 void rec_effect_stored(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
@@ -35,7 +35,7 @@ void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
 void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
 			enum trace_signal_disposition disposition);
 void rec_effect_ret(struct recorder *rec, uint64_t ret);
-/* What path arguments of t's call said, for people who read a dump. */
+/* Adds the strings of path arguments of t's call, for people who read a dump. */
 void rec_effect_strings(struct recorder *rec, struct rec_task *t);
 /* Put the effects collected so far aside, to write another event in between. */
 struct rec_pending {
@@ -60,7 +60,7 @@ bool rec_warn_once(struct recorder *rec, uint64_t key);
  * task's call first where that is due.  Failures of the trace are kept in rec. */
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 	       enum trace_place place, const struct regs *regs, int64_t ret);
-/* The same where memory is not as replay has it after this event: without the sums of it. */
+/* Writes the event without sums, where memory is not as replay has it after this event. */
 void rec_write_between(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 		       const struct regs *regs, int64_t ret);
 /* As on another maker's processor, where instructions leave flags undefined (tests). */
@@ -86,9 +86,9 @@ int rec_map_file(const struct rec_task *t, const struct tracee_map *m, struct st
 /* Does this mapping belong to the program's state?  Not what is ours. */
 bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
-/* It is shared with what is not recorded, and may change while it is looked at. */
+/* Is the mapping shared with what is not recorded, so that it may change while it is read? */
 bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
-/* Of [addr, addr + len), from addr on, as much as the program may write. */
+/* Returns how much of [addr, addr + len), from addr on, the program may write. */
 uint64_t rec_writable(struct rec_task *t, uint64_t addr, uint64_t len);
 /* False: reading it would bring pages into being (large, shared, and its holes are not known). */
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
@@ -134,8 +134,8 @@ void rec_exec_left(struct recorder *rec, struct rec_task *t);
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
 void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
 /*
- * It is going to die with this status, and we shall not be told: what its exit writes, and the
- * event.
+ * The task is going to die with this status, and we shall not be told: writes what its exit writes,
+ * and the event.
  */
 void rec_task_dying(struct recorder *rec, struct rec_task *t, int status);
 /* Frees t, and its share of what it shares. */
@@ -165,14 +165,17 @@ struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec
 /* ---- wait.c: to go on, and to stop ----------------------------------------------------------- */
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);
-/* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
+/*
+ * The task is to stop soon.  A task that had stopped already, unheard, stops once more when it goes
+ * on.
+ */
 bool rec_interrupt(struct rec_task *t);
 /*
- * So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone,
- * and the end is handled next.
+ * waitpid has told of this stop.  A last stop is not told again: what is being done then fails with
+ * &err_gone, and the end is handled next.
  */
 void rec_task_stopped(struct rec_task *t, int status);
-/* It can go on in user mode; not after its last stop. */
+/* The task can go on in user mode; not after its last stop. */
 void rec_task_ready(struct rec_task *t);
 /* Any stop of any task, of which t (NULL: whoever) becomes STOPPED; see wait.c for false. */
 bool rec_wait_any(struct recorder *rec, bool block, bool ticks);
@@ -187,7 +190,7 @@ void rec_hear_others(struct recorder *rec);
  * to look at all of them, not more often than a part of the time is spent on it.
  */
 void rec_hear_soon(struct recorder *rec);
-/* So many tasks that the kernel takes long to look at all of them. */
+/* With so many tasks the kernel takes long to look at all of them. */
 enum { TASKS_MANY = 48 };
 /*
  * For whoever handles a stop: all is done, and t goes on in user mode, with a signal or 0.  The
@@ -290,7 +293,7 @@ bool rec_lengths(struct rec_task *t, struct sys_plan *plan);
 
 /* ---- outer.c: inside somebody else's sandbox ---------------------------------------- */
 void rec_outer_look(struct recorder *rec);
-/* What somebody else's filter says to a call (SECCOMP_RET_...), which is not made. */
+/* Returns what somebody else's filter says to a call (SECCOMP_RET_...), which is not made. */
 uint32_t rec_outer_answer(uint64_t nr, const uint64_t args[6]);
 void rec_outer_try(struct recorder *rec, pid_t pid);
 /* On when the task goes on in user mode.  Nothing where by_dispatch is not set. */
@@ -321,11 +324,11 @@ extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 #define STOP_SIGNALS (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
 enum disposition { SIGNAL_HANDLED, SIGNAL_IGNORED, SIGNAL_FATAL };
 enum disposition rec_signal_disposition(const struct rec_task *t, int sig, bool synchronous);
-/* What the kernel has for the task and its process and has not delivered. */
+/* Returns the signals that the kernel has for the task and its process and has not delivered. */
 uint64_t rec_signals_pending(pid_t tid);
-/* It wants to know of it, or will die of it. */
+/* Does the task have a handler for sig, a tracer that wants it, or die of it? */
 bool rec_signal_matters(const struct rec_task *t, int sig);
-/* What it does by default is to stop the process. */
+/* Is the signal's default to stop the process? */
 bool rec_signal_stops(int sig);
 /*
  * Such a one, or one that stops the process, is there for the task, which is about to leave the
@@ -351,7 +354,7 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 /* Signals waited for a point with a name, and one came (found) or not. */
 void rec_signal_waited(struct rec_task *t, bool found);
 
-/* One signal after the other, and the program does not get on. */
+/* Does one signal come after the other, so that the program does not get on? */
 bool rec_signal_standing(const struct rec_task *t);
 /* Has a fatal one waited long enough for a point that has a name? */
 bool rec_signal_overdue(const struct rec_task *t);

@@ -92,7 +92,7 @@ static void read_events(void)
 	}
 }
 
-/* One that is unused, else the oldest that nobody has mapped; NULL: there is none. */
+/* Returns an unused place, else the oldest that nobody has mapped; NULL: there is none. */
 static struct kept *place(void)
 {
 	struct kept *old = NULL;

@@ -187,7 +187,7 @@ static size_t tail_mapped(struct recorder *rec, const struct rec_file *f, void *
 	return 0;
 }
 
-/* What mappings find behind the end of the file. */
+/* Makes an effect of what mappings find behind the end of the file. */
 static void effect_tail(struct recorder *rec, const struct rec_file *f)
 {
 	size_t len = PAGE_BYTES - f->size % PAGE_BYTES;
@@ -218,7 +218,7 @@ static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t 
 }
 
 /*
- * What is behind the end of the file, in its last page: a mapping that is gone may have stored
+ * The bytes behind the end of the file, in its last page: a mapping that is gone may have stored
  * there.  Reading the file does not show it; the next mapping does.
  */
 struct tail {

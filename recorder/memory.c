@@ -90,9 +90,9 @@ static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 }
 
 /*
- * What the descriptor is.  Nothing but files is opened: opening a device may do something.  Memory
- * of the kernel's behind an anonymous inode (BPF maps, perf's rings) has no type at all; it counts
- * as a device.  0: not known.
+ * Returns the kind of the descriptor.  Nothing but files is opened: opening a device may do
+ * something.  Memory of the kernel's behind an anonymous inode (BPF maps, perf's rings) has no type
+ * at all; it counts as a device. 0: not known.
  */
 static mode_t map_kind(struct rec_task *t, int fd, struct stat *st_ret)
 {

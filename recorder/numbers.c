@@ -19,7 +19,7 @@
 
 enum { LEVELS = 33 };	/* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
-/* Of one task: level 0 is the recorder's pid namespace, the last one the task's. */
+/* The numbers of one task: level 0 is the recorder's pid namespace, the last one the task's. */
 struct rec_numbers {
 	unsigned levels;
 	pid_t number[LEVELS];

@@ -118,8 +118,8 @@ void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from)
 /* ---- who it is shared with ------------------------------------------------------------------- */
 
 /*
- * One line, once for each thing; and a note in the trace for whoever replays it.  The next event of
- * t has it.
+ * Prints one line, once for each thing, and writes a note in the trace for whoever replays it.  The
+ * next event of t has it.
  */
 static void announce(struct recorder *rec, const char *name, const char *whom, bool read)
 {
@@ -159,7 +159,7 @@ static void area_share(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 
 	announce(rec, name, whom, read);
 	/*
-	 * What cannot be read now may be readable later (a device's memory): it is no part of sums,
+	 * Memory that cannot be read now may be readable later (a device's): it is no part of sums,
 	 * and nobody reads it, for there are devices that notice.
 	 */
 	area_add(t->mm, addr, len, read);
@@ -313,7 +313,7 @@ static void process_name(int pid, char *name, size_t size)
 	snprintf(name, size, "process %d (%s)", pid, comm);
 }
 
-/* It is one of them from now on, wherever it is mapped. */
+/* The file is shared with processes outside from now on, wherever it is mapped. */
 static void share_file(struct recorder *rec, struct rec_task *t, const struct identity *id, int pid)
 {
 	char whom[96] = "another process", path[96], name[4096];
@@ -371,7 +371,7 @@ static struct watch {
 } watches[WATCHES];
 static unsigned watches_n;
 
-/* It is not kept open, and what is written to it by then is nobody's business. */
+/* The file is not kept open; what is written to it by then concerns no task. */
 void rec_outside_unmapped(uint64_t dev, uint64_t ino)
 {
 	for (unsigned i = 0; i < watches_n; i++) {

@@ -146,7 +146,7 @@ void rec_pt_detach(struct recorder *rec, struct rec_task *t, int sig);
 void rec_pt_free(struct rec_task *t);
 /* A task has ended, with this wait status. */
 void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status);
-/* It runs no more: what it traces is let go. */
+/* The tracer runs no more: the tasks that it traces are let go. */
 void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer);
 /* Its structure goes. */
 void rec_pt_gone(struct recorder *rec, struct rec_task *t);
@@ -163,7 +163,7 @@ void rec_pt_send(struct rec_task *t, const siginfo_t *info);
  */
 bool rec_pt_injected(struct rec_task *t, siginfo_t *info);
 bool rec_pt_sigchld(siginfo_t *info);
-/* The same where a program reads its signals: hooks of calls. */
+/* Hooks of calls by which a program reads its signals. */
 struct err *rec_pt_signalfd_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				 struct regs *regs, int64_t ret);
 struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,

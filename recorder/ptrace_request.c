@@ -399,7 +399,7 @@ static int64_t get_filter(struct recorder *rec, struct rec_task *t, struct rec_t
 	return len;
 }
 
-/* Of the same filter: struct seccomp_metadata, of which the kernel takes as much as there is. */
+/* Gets struct seccomp_metadata of the filter, of which the kernel takes as much as there is. */
 static int64_t get_metadata(struct recorder *rec, struct rec_task *t, struct rec_task *of,
 			    uint64_t size, uint64_t data)
 {

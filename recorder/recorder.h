@@ -17,8 +17,8 @@ enum { CORES_MAX = 64 };
 enum recorder_sums { SUMS_NONE = 0, SUMS_SOME, SUMS_ALL };
 
 /*
- * What is sent to rec by kill(2), or by the kernel, is passed on to the program by rt_sigqueueinfo
- * with this value, and with the sender's numbers (0: the kernel).
+ * A signal that is sent to rec by kill(2), or by the kernel, is passed on to the program by
+ * rt_sigqueueinfo with this value, and with the sender's numbers (0: the kernel).
  */
 #define PASSED_ON 0x48696e6473696768ull
 

@@ -26,7 +26,7 @@ static void note_mask(struct rec_task *t, uint64_t how, const uint8_t *bytes)
 		t->sigmask = set & ~never;
 }
 
-/* What the recorder keeps account of. */
+/* Notes of a buffered call what the recorder keeps account of. */
 static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2],
 		      const uint8_t *record)
 {
@@ -119,7 +119,7 @@ void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t 
 	t->at_syscall = false;
 }
 
-/* What flow.c has noted since: the event of these calls will have it. */
+/* Takes what flow.c has noted since: the event of these calls will have it. */
 static struct err *take_flow(struct recorder *rec, struct rec_task *t, uint64_t *len_ret)
 {
 	struct rec_buffer *buf = &t->mm->buf;

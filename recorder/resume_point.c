@@ -33,7 +33,10 @@ void rec_resume_point_behind_handler(struct rec_task *t, const struct regs *regs
 	rec_resume_point_set(t, regs, !behind);
 }
 
-/* It was interrupted there: if behind a system call, it is there again when the handler returns. */
+/*
+ * The task was interrupted there: if behind a system call, it is there again when the handler
+ * returns.
+ */
 void rec_resume_point_interrupted(struct rec_task *t, enum trace_place place,
 				  const struct regs *regs)
 {

@@ -204,7 +204,7 @@ static bool slept_before(const struct recorder *rec, uint64_t key)
 }
 
 /*
- * What this call writes is not known, or not all of it can be written, so it cannot go to scratch
+ * The output of this call is not known, or not all of it can be written, so it cannot go to scratch
  * memory: nobody runs before it is back, which may be never, when it waits for somebody of the
  * recorded tree.  True: it is back.
  */
@@ -635,7 +635,7 @@ static struct rec_task *pick(struct recorder *rec)
 	return rec_slice_pick(rec, t, now);
 }
 
-/* What t stopped for is handled; or t, which is ready, goes on. */
+/* Handles the stop of t; or t, which is ready, goes on. */
 static struct err *turn(struct recorder *rec, struct rec_task *t)
 {
 	struct err *err;

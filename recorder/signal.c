@@ -47,7 +47,7 @@ static bool is_synchronous(int sig, const siginfo_t *info)
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
 
-/* What an instruction gives that cannot be replayed. */
+/* Carries out an instruction whose result cannot be replayed. */
 static void trap_random(const struct rec_task *t, struct regs *regs, enum trap_insn insn,
 			const uint8_t *text)
 {
@@ -267,8 +267,8 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 }
 
 /*
- * One of ours, sent again: its true siginfo is kept.  In a pid namespace of its own the task sees
- * no sender (si_pid is 0).
+ * Is the signal one that we have sent again, whose true siginfo is kept?  In a pid namespace of its
+ * own the task sees no sender (si_pid is 0).
  */
 static bool resent_take(struct rec_task *t, siginfo_t *info)
 {
@@ -284,7 +284,7 @@ static bool resent_take(struct rec_task *t, siginfo_t *info)
 	return false;
 }
 
-/* One that rec has passed on (cmd/front.c): as it was sent to rec. */
+/* A signal that rec has passed on (cmd/front.c) becomes what it was when it was sent to rec. */
 static bool passed_on(siginfo_t *info)
 {
 	if (info->si_code != SI_QUEUE || (uintptr_t)info->si_value.sival_ptr != PASSED_ON)

@@ -290,7 +290,7 @@ static uint64_t stub_flags(const struct recorder *rec, const struct rec_mm *mm,
 	       (addr >= mm->vdso_start && addr < mm->vdso_end ? STUB_VDSO : 0);
 }
 
-/* One site of a mapping: decided at its first time. */
+/* Patches a site of a mapping: decided at its first time. */
 static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct known_site *k,
 			      uint64_t addr, struct batch *b)
 {

@@ -10,17 +10,17 @@
 /* The time since the last call was t's; NULL: nobody's. */
 void rec_slice_charge(struct recorder *rec, struct rec_task *t, uint64_t now);
 void rec_slice_born(struct recorder *rec, struct rec_task *t);
-/* It was in the kernel, and has stopped. */
+/* The task was in the kernel, and has stopped. */
 void rec_slice_woke(struct recorder *rec, struct rec_task *t);
-/* It gives up the rest of its slice. */
+/* The task gives up the rest of its slice. */
 void rec_slice_yield(struct recorder *rec, struct rec_task *t);
-/* The same of a task that has done nothing but wait in a loop. */
+/* A task that has done nothing but wait in a loop gives up the rest of its slice. */
 void rec_slice_spun(struct recorder *rec, struct rec_task *t);
 /* Interrupted in such a loop: is it to go on, up to the trap? */
 bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t rip);
 /* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
-/* It is the next. */
+/* The task is the next to run. */
 void rec_slice_first(struct recorder *rec, struct rec_task *t);
 /* t has got its turn by itself (hook_block.c). */
 void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
@@ -35,7 +35,7 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
 uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
-/* It went on for so many, and came to a call, or not. */
+/* The task went on for so many steps, and came to a call, or not. */
 void rec_slice_walked(struct rec_task *t, unsigned steps, bool to_call);
 
 /* ---- chaos.c: --chaos ------------------------------------------------------------ */
@@ -57,10 +57,10 @@ struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const str
 /* ---- lock_handoff.c: locks ------------------------------------------------------------------- */
 /* t begins to wait for a futex. */
 void rec_handoff_wait(struct recorder *rec, struct rec_task *t, const uint64_t *args);
-/* It is about to wake others by a traced call, and has done so. */
+/* The task is about to wake others by a traced call, and has done so. */
 void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t *args);
 void rec_handoff_woken(struct recorder *rec, struct rec_task *t, const uint64_t *args, int64_t ret);
-/* It has made this call in the hook. */
+/* The task has made this call in the hook. */
 void rec_handoff_record(struct rec_task *t, uint64_t addr, uint64_t op);
 
 #endif

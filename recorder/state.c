@@ -31,7 +31,7 @@
 #include "x86/bytes.h"
 
 /*
- * So many steps to a place where nothing branches into the jump; then to one where the jump fits;
+ * The most steps to a place where nothing branches into the jump; then to one where the jump fits;
  * then to any.
  */
 enum { STEPS_QUIET = 11, STEPS_FITS = 23, STEPS_MAX = 27, TRAP_FLAG = 0x100 };
@@ -177,7 +177,7 @@ static bool fault_waits(const struct rec_task *t)
 	return false;
 }
 
-/* The same of our int3 at addr, which is behind the task then. */
+/* Does the trap of our int3 at addr, which is behind the task then, wait? */
 static bool trap_waits(const struct rec_task *t, uint64_t addr)
 {
 	struct regs regs;

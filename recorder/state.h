@@ -27,7 +27,7 @@ struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned step
  * (state READY), or another stop has to be handled (state STOPPED). */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
 
-/* The same right where it is, whatever the place; regs: its registers. */
+/* Names the point right where the task is, whatever the place; regs: its registers. */
 struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
 /* ---- count.c: ticks -------------------------------------------------------------- */

@@ -78,7 +78,7 @@ static void as_running(char text[TEXT_MAX])
 	memcpy(state, running, sizeof(running) - 1);
 }
 
-/* What the call has read, up to TEXT_MAX bytes of it. */
+/* Gets what the call has read, up to TEXT_MAX bytes of it. */
 static size_t get(const struct rec_task *t, int64_t ret, char buf[TEXT_MAX])
 {
 	const struct rec_call *call = &t->call;
@@ -120,7 +120,7 @@ static int64_t shift_of(const struct rec_task *t, int64_t ret, const char *text,
 	return best;
 }
 
-/* What a call has read of the text: [from, from + len) of it, and the bytes themselves. */
+/* The part of the text that a call has read: [from, from + len), and the bytes themselves. */
 struct part {
 	const char *text, *bytes;
 	uint64_t from, len;
@@ -135,8 +135,9 @@ static void put_digits(struct rec_task *t, uint64_t at, size_t digits, size_t i,
 }
 
 /*
- * One number of the text.  Where its name was read, too, as nearly always, that says where it is;
- * else its place in the whole text does, which may have moved a little since (shift_of()).
+ * Writes one number of the text.  Where its name was read, too, as nearly always, the name says
+ * where it is; else its place in the whole text does, which may have moved a little since
+ * (shift_of()).
  */
 static void put_number(struct rec_task *t, const struct part *p, const char *name, uint64_t value)
 {

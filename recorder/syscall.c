@@ -91,7 +91,7 @@ static bool others_see(struct recorder *rec, struct rec_task *t, const struct sy
 	return false;
 }
 
-/* One byte of it: also where a mapping reaches beyond its file, which the map does not tell. */
+/* Tries one byte: also where a mapping reaches beyond its file, which the map does not tell. */
 static bool is_writable(struct rec_task *t, uint64_t addr)
 {
 	char byte;
@@ -145,7 +145,9 @@ static bool scratch_take(struct rec_task *t, uint64_t need)
 	return false;
 }
 
-/* Of a task that is in no call which uses it: t's call cannot come back later. */
+/*
+ * Takes scratch memory of a task that is in no call which uses it: t's call cannot come back later.
+ */
 static bool scratch_borrow(struct recorder *rec, struct rec_task *t, uint64_t need)
 {
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {

@@ -104,7 +104,7 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 			if (rec->turn && rec_stuck(rec, t, &stuck))
 				return rec_away_stop(rec, t, status_ret);
 		}
-	/* What it did in user mode has no event yet: nobody may run before that is written. */
+	/* The task's work in user mode has no event yet: nobody may run before that is written. */
 	rec->first = t;
 	rec_task_stopped(t, *status_ret);
 	return NULL;

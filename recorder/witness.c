@@ -70,7 +70,7 @@ struct changed {
 	bool is_new;			/* there was no copy: all words */
 };
 
-/* One pass over memory. */
+/* A pass over memory. */
 struct pass {
 	struct recorder *rec;
 	struct rec_copies old, now;

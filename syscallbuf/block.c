@@ -22,8 +22,8 @@ static uint32_t place_number(const struct buf_state *s)
 }
 
 /*
- * What the recorder would see at the entry of the traced call: hook.h and entry.S say where things
- * are.
+ * Notes the registers that the recorder would see at the entry of the traced call: hook.h and
+ * entry.S say where things are.
  */
 static void note_regs(const struct buf_state *s, const struct frame *f, struct regs *r)
 {

@@ -101,7 +101,7 @@ static inline uint64_t observe(uint64_t value) { return value; }
 static inline void copy_input(void *to, const void *from, uint64_t len) { copy(to, from, len); }
 #endif
 
-/* What the kernel wrote to memory of the hook's. */
+/* The kernel has written these words to memory of the hook's. */
 static inline void observe_bytes(void *p, uint64_t words)
 {
 	for (uint64_t i = 0; i < words; i++)
@@ -112,7 +112,7 @@ static inline void observe_bytes(void *p, uint64_t words)
 int buf_record(struct frame *f);
 /* 0: make it traced; else what is to be called behind it (buf_behind()). */
 uint64_t buf_replay(struct frame *f);
-/* The same in recording and in replay: 0, or what is to be called behind it. */
+/* Runs alike in recording and in replay: 0, or what is to be called behind it. */
 int buf_flow(struct frame *f);
 int buf_tsc_flow(struct cpuid_frame *f);
 int buf_cpuid(struct cpuid_frame *f);

@@ -119,11 +119,11 @@ static int may_unblock(uint64_t how, uint64_t set)
 	       !observe(pending);
 }
 
-/* What is special about a call under way. */
+/* Special properties of a call under way. */
 struct special {
 	/*
-	 * It waits, and is made with no time to wait.  patient: when nothing is ready it must be
-	 * made again, traced.
+	 * The call waits, and is made with no time to wait. patient: when nothing is ready it must
+	 * be made again, traced.
 	 */
 	int patient, arg;
 	uint64_t now[2];
@@ -139,7 +139,7 @@ static void note_input(struct special *w, uint64_t from, uint64_t addr, uint64_t
 		w->in[w->ins++] = (struct input){ from, addr, len };
 }
 
-/* What path arguments say, for people who read a dump. */
+/* Notes the strings of path arguments, for people who read a dump. */
 static void note_strings(struct special *w, const struct sys_row *row, const uint64_t *args)
 {
 	for (unsigned i = 0; i < row->nargs; i++) {

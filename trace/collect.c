@@ -121,7 +121,7 @@ static void each_below(int dir, const char *name, void (*fn)(int dir, const char
 	close(fd);
 }
 
-/* Of the trace directory: DIR/NAME/files/.tmp-* */
+/* Sweeps a trace directory: DIR/NAME/files/.tmp-* */
 static void sweep_trace(int base, const char *name, void *ctx)
 {
 	int dir;
@@ -210,6 +210,6 @@ bool trace_content_used(const char *base, const uint8_t hash[16])
 	memcpy(h.byte, hash, sizeof(h.byte));
 	hash_hex(&h, hex);
 	snprintf(path, sizeof(path), "%s/store/%.2s/%s", base, hex, hex);
-	/* What cannot be looked at may be there. */
+	/* A file that cannot be looked at may be there. */
 	return lstat(path, &st) ? errno != ENOENT : st.st_nlink > 1;
 }

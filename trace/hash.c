@@ -63,7 +63,7 @@ static void pass_zeros(struct passing *p, uint64_t len)
 		XXH3_128bits_update(p->state, zeros, len < BLOCK ? (size_t)len : BLOCK);
 }
 
-/* One block at off.  0 or errno. */
+/* Passes one block at off.  0 or errno. */
 static int pass_block(struct passing *p, const uint8_t *bytes, size_t len, uint64_t off)
 {
 	if (!memcmp(bytes, zeros, len)) {

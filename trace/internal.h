@@ -185,7 +185,7 @@ size_t tail_file_len(enum stream_kind kind);
 
 /* ---- meta.c ------------------------------------------------------------------- */
 
-/* What the file "end" says. */
+/* The content of the file "end". */
 struct end_mark {
 	struct trace_totals totals;
 	uint64_t events_len, data_len;	/* sizes of the two files */

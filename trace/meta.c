@@ -212,7 +212,7 @@ static bool shape_of(const uint8_t *p, size_t left, struct shape *s)
 	return true;
 }
 
-/* One object from p on: its end, or NULL when it is not sound. */
+/* Returns the end of one object from p on, or NULL when it is not sound. */
 static const uint8_t *sane(const uint8_t *p, const uint8_t *end, int depth)
 {
 	struct shape s;

@@ -364,7 +364,7 @@ struct err *trace_reader_seek(struct trace_reader *r, uint64_t n)
 
 /* ---- events --------------------------------------------------------------------- */
 
-/* What comes after the last event. */
+/* Answers for the place after the last event. */
 static struct err *at_end(struct trace_reader *r)
 {
 	uint64_t last = r->n - 1;
@@ -409,7 +409,7 @@ static bool data_room(struct codec_out *out, uint64_t at, size_t len)
 
 enum { DATA_ALIGN = 16, DATA_STEP = 1 << 20 };
 
-/* One effect's bytes to out->buf + at; r->n is the event. */
+/* Reads one effect's bytes to out->buf + at; r->n is the event. */
 static struct err *fetch_effect(struct trace_reader *r, uint64_t *stream_off,
 				const struct trace_effect *e, const struct codec_part *part)
 {

@@ -266,7 +266,9 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev) _
  */
 struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
 			      uint32_t *object_ret, bool *new_ret) __must_check;
-/* It has been taken as it is, not shared: trace_writer_file() would not look at the file. */
+/*
+ * Has the file been taken as it is, not shared, so that trace_writer_file() would not look at it?
+ */
 bool trace_writer_has(struct trace_writer *w, const struct stat *st);
 /* The same for a shared object that nobody has mapped any more (or whose inode number is used
  * again): always a new object with the content of now. */
@@ -351,12 +353,12 @@ const char *trace_effect_name(enum trace_effect_kind kind);
  * something is to be written there.  Returned paths are absolute and the caller frees them.
  */
 
-/* That directory; it may not be there unless it is made. */
+/* Returns the directory of traces; it may not be there unless `make' has it made. */
 struct err *trace_base_dir(bool make, char **ret) __must_check;
 
 /* Make BASE/NAME-N, empty, for the smallest N not taken; NAME = last part of program_name. */
 struct err *trace_dir_new(const char *program_name, char **dir_ret) __must_check;
-/* What `latest` points to; ERR_TRACE when there is none. */
+/* Returns the trace that `latest` points to; ERR_TRACE when there is none. */
 struct err *trace_dir_latest(char **ret) __must_check;
 /* Let `latest` point to dir from now on: relative when dir is in BASE.  Atomic. */
 /* A recorder is still writing it.  False where that cannot be found out. */
@@ -388,7 +390,7 @@ struct mem_sum *mem_sum_create(void);
 void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096);
 /* The sum of one page by itself; 0 for a page of zeros. */
 uint64_t mem_sum_one(uint64_t page_number, const void *page_4096);
-/* Of some bytes, which stand at offset in a whole. */
+/* Returns the sum of some bytes, which stand at offset in a whole. */
 uint64_t mem_sum_bytes(uint64_t offset, const void *bytes, size_t len);
 uint64_t mem_sum_finish(struct mem_sum *s);	/* and start over */
 void mem_sum_destroy(struct mem_sum *s);

@@ -131,7 +131,7 @@ static int claim_dir(struct trace_writer *w)
 	return e;
 }
 
-/* What goes into the new directory.  0 or errno. */
+/* Makes the files of the new directory.  0 or errno. */
 static int create_files(struct trace_writer *w, const char *store_dir,
 			const struct trace_meta *meta)
 {
@@ -376,7 +376,7 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 
 /* ---- objects -------------------------------------------------------------------- */
 
-/* What a content that was just added takes up: holes do not. */
+/* Returns what a content that was just added takes up: holes do not. */
 static uint64_t stored_bytes(struct trace_writer *w, const struct content_hash *hash, uint64_t size)
 {
 	char hex[HASH_HEX + 1];

@@ -20,7 +20,7 @@ static inline unsigned x86_branch32(const uint8_t *p)
 	return (p[0] & 0xfe) == 0xe8 ? 5 : p[0] == 0x0f && (p[1] & 0xf0) == 0x80 ? 6 : 0;
 }
 
-/* The same by 8 bits: jcc, jmp, loop and its kin. */
+/* Returns the length of a branch by 8 bits: jcc, jmp, loop and its kin; 0: none is there. */
 static inline unsigned x86_branch8(const uint8_t *p)
 {
 	return (p[0] & 0xf0) == 0x70 || p[0] == 0xeb || (p[0] & 0xfc) == 0xe0 ? 2 : 0;
@@ -35,7 +35,7 @@ static inline uint64_t x86_branch32_to(const uint8_t *p, unsigned len, uint64_t 
 	return addr + len + (uint64_t)(int64_t)distance;
 }
 
-/* What kinds are looked for. */
+/* The kinds of branches that are looked for. */
 enum x86_branches { X86_BRANCHES, X86_BRANCHES_32 };
 
 /*

@@ -31,7 +31,7 @@ struct x86_modrm {
 	bool rip;		/* ... at a distance from the instruction's end */
 };
 
-/* Of ModRM at code[0], and SIB behind it. */
+/* Reads ModRM at code[0], and SIB behind it. */
 struct x86_modrm x86_modrm_of(const uint8_t *code);
 
 #endif

@@ -14,7 +14,7 @@ enum { DECODE_LONGEST = 15 };
 
 /* The program's one handle (csh), with details; 0 when it cannot be had.  For the main thread. */
 uintptr_t decoder(void);
-/* The same without details, which is faster where lengths and names of instructions suffice. */
+/* A handle without details, which is faster where lengths and names of instructions suffice. */
 uintptr_t decoder_plain(void);
 
 /*

@@ -80,7 +80,7 @@ void x86_put_constant(struct x86_code *c, unsigned reg, uint64_t value);
 unsigned x86_put_later(struct x86_code *c, enum x86_condition condition);
 /* The distance of 32 bits that ends at the offset `jump' leads to the offset `to'. */
 void x86_land(struct x86_code *c, unsigned jump, unsigned to);
-/* The same with a distance of 8 bits; false: too far, and nothing is changed. */
+/* Lands a jump with a distance of 8 bits; false: too far, and nothing is changed. */
 bool x86_land_short(struct x86_code *c, unsigned jump, unsigned to);
 
 #endif

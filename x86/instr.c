@@ -111,7 +111,7 @@ static enum x86_via via_of(const cs_insn *insn)
 					     : X86_VIA_MEMORY;
 }
 
-/* Of a branch whose opcode is at op[0..room). */
+/* Returns the form of a branch whose opcode is at op[0..room). */
 static enum x86_form direct_form(const uint8_t *op, unsigned room)
 {
 	if (room == 5 && op[0] == 0xe8)

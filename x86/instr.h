@@ -44,7 +44,7 @@ struct x86_instr {
 	uint8_t via;		/* enum x86_via */
 };
 
-/* Of an instruction that a handle with details has decoded. */
+/* Stores the row of an instruction that a handle with details has decoded. */
 void x86_instr_of(size_t handle, const struct cs_insn *insn, struct x86_instr *ret);
 /* The instruction at code[0..room), at = 0.  False: it is none.  For the main thread. */
 bool x86_instr_at(const uint8_t *code, size_t room, struct x86_instr *ret);
@@ -56,7 +56,7 @@ uint64_t x86_target(const struct x86_instr *insn, const uint8_t *bytes, uint64_t
 /* X86_JCC: its condition, as enum x86_condition. */
 unsigned x86_condition_of(const struct x86_instr *insn, const uint8_t *bytes);
 
-/* Of Capstone's names: the 64-bit register that reg is part of; 0: none of the sixteen. */
+/* Returns Capstone's name of the 64-bit register that reg is part of; 0: none of the sixteen. */
 unsigned x86_register(unsigned reg);
 /* The number by which instructions name it, 0 to 15; -1: none of the sixteen. */
 int x86_register_number(unsigned reg);

@@ -10,9 +10,9 @@
 
 struct cs_x86_op;
 
-/* Of Capstone's names: the index of the word of struct regs that it is part of; -1: none. */
+/* Returns the index of the word of struct regs that Capstone's register is part of; -1: none. */
 int x86_register_word(unsigned reg);
-/* The same by the number (0 to 15) that instructions have for it. */
+/* Returns the index for the number (0 to 15) that instructions have for a register. */
 unsigned x86_number_word(unsigned number);
 /*
  * The address of an operand in memory.  next: that of the instruction behind, which what is
