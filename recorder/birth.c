@@ -116,6 +116,36 @@ static void write_new_task(struct recorder *rec, struct rec_task *parent, struct
 	}
 }
 
+/*
+ * A signal that waits ends such a call, and it is made again: for ever, where signals come faster
+ * than that.  So the second time all are blocked as long as it lasts.
+ */
+void rec_birth_enter(struct rec_task *t)
+{
+	struct err *err;
+
+	if (!t->birth_again || t->birth_holds)
+		return;
+	err = tracee_sigmask_get(t->tid, &t->birth_mask);
+	if (!err)
+		err = tracee_sigmask_set(t->tid, ~0ull);
+	t->birth_holds = !err;
+	err_free(err);
+}
+
+static void let_signals_through(struct rec_task *t)
+{
+	if (t->birth_holds)
+		rec_signals_release(t, t->birth_mask);
+	t->birth_holds = false;
+}
+
+void rec_birth_exit(struct rec_task *t, int64_t ret)
+{
+	let_signals_through(t);
+	t->birth_again = ret == -ERESTARTNOINTR;
+}
+
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 {
 	struct clone_request req = clone_request(parent);
@@ -138,6 +168,9 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 		if (!err)
 			err = tracee_regs_get(child->tid, &child->last);
 		child->birth = child->last;
+		if (parent->birth_holds)
+			rec_signals_release(child, parent->birth_mask);
+		let_signals_through(parent);
 		if (!(req.flags & CLONE_VM))
 			rec_hook_block_forked(child);
 	}

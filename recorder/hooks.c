@@ -237,10 +237,22 @@ static void clone_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	(void)rec;
 	if (rec_policy_no_fork(t))
 		force(call, -EAGAIN);
-	else if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
+	else
+		rec_birth_enter(t);
+	if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
 		call->seen_args[0] &= ~(uint64_t)CLONE_UNTRACED;
 		call->changed_args = true;
 	}
+}
+
+static struct err *clone_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)call;
+	(void)regs;
+	rec_birth_exit(t, ret);
+	return NULL;
 }
 
 /* exec and exit do not come back as calls; their beginning must be in the trace by then. */
@@ -598,10 +610,10 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_fadvise64] = { write_back_enter, write_back_exit },
 	[SYS_fcntl] = { NULL, flags_exit },
 	[SYS_ioctl] = { ioctl_enter, ioctl_exit },
-	[SYS_clone] = { clone_enter, NULL },
-	[SYS_clone3] = { clone_enter, NULL },
-	[SYS_fork] = { clone_enter, NULL },
-	[SYS_vfork] = { clone_enter, NULL },
+	[SYS_clone] = { clone_enter, clone_exit },
+	[SYS_clone3] = { clone_enter, clone_exit },
+	[SYS_fork] = { clone_enter, clone_exit },
+	[SYS_vfork] = { clone_enter, clone_exit },
 	[SYS_execve] = { exec_enter, NULL },
 	[SYS_execveat] = { exec_enter, NULL },
 	[SYS_exit] = { written_enter, NULL },

@@ -106,6 +106,8 @@ bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t,
 
 /* ---- task.c: the list of tasks, and what they share ------------------------------------------ */
 struct rec_task *rec_task_find(struct recorder *rec, pid_t tid);
+/* It is its process's only thread. */
+bool rec_task_alone(const struct recorder *rec, const struct rec_task *t);
 struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid);
 /* t is in the list no more.  death.c frees it. */
 void rec_task_unlink(struct recorder *rec, struct rec_task *t);
@@ -128,6 +130,9 @@ struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
 /* ---- birth.c, death.c ------------------------------------------------------------------------ */
 /* A task of the recorded tree made another one: STOP_CLONE. */
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
+/* At the entry and the exit of that call. */
+void rec_birth_enter(struct rec_task *t);
+void rec_birth_exit(struct rec_task *t, int64_t ret);
 /* Before a new program, and when there is one: what the kernel does to the old memory. */
 void rec_exec_leaves(struct recorder *rec, struct rec_task *t);
 void rec_exec_left(struct recorder *rec, struct rec_task *t);
@@ -372,6 +377,11 @@ void rec_signals_remove(struct rec_signals *s, unsigned i);
  */
 bool rec_signals_hold(struct rec_task *t, uint64_t *was);
 void rec_signals_release(struct rec_task *t, uint64_t was);
+/*
+ * t, stopped where its last event left it, will stop for these before it has run an instruction:
+ * t->due.
+ */
+void rec_signals_due(const struct recorder *rec, struct rec_task *t);
 
 /* ---- init.c: process 1 of a pid namespace ------------------------------------------- */
 bool rec_is_init(const struct rec_task *t);

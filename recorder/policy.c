@@ -8,7 +8,9 @@
  * policy are made by the kernel all the same: for as long as one lasts, its target has the policy
  * that the program believes it has.
  */
+#include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -76,14 +78,64 @@ bool rec_policy_no_fork(const struct rec_task *t)
 	return t->policy.policy == POLICY_DEADLINE && !(t->policy.flags & RESET_ON_FORK);
 }
 
+static bool has_deadline(const struct rec_task *t)
+{
+	return t && t->policy.policy == POLICY_DEADLINE;
+}
+
+/*
+ * The kernel reserves time for DEADLINE, and gives it back a while after the policy has gone: so it
+ * does not get the policy back for questions.
+ */
 void rec_policy_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	struct rec_task *target = target_of(rec, t, call);
 
-	if (target && (target->policy.policy == POLICY_DEADLINE || sets_deadline(t, call)))
+	if (has_deadline(target) && call->nr == SYS_sched_setparam) {
+		call->force_ret = true;
+		call->forced = -EINVAL;
+	} else if (target && sets_deadline(t, call)) {
 		run_everywhere(target);
-	if (target && target->policy.size)
+	} else if (target && target->policy.size && !has_deadline(target)) {
 		syscall(SYS_sched_setattr, target->tid, &target->policy, 0);
+	}
+}
+
+/* A question about who has DEADLINE, which the kernel has answered of an ordinary task. */
+static struct err *show_deadline(struct recorder *rec, struct rec_task *t,
+				 const struct rec_call *call, const struct rec_task *target,
+				 struct regs *regs)
+{
+	const char *bytes = (const char *)&target->policy + offsetof(struct rec_policy, policy);
+	const uint64_t none[2] = { 0 };
+	uint64_t at = call->args[1];
+	size_t len = sizeof(target->policy) - offsetof(struct rec_policy, policy);
+
+	switch (call->nr) {
+	case SYS_sched_getscheduler:
+		regs->rax = POLICY_DEADLINE;
+		if (target->policy.flags & RESET_ON_FORK)
+			regs->rax |= SCHED_RESET_ON_FORK;
+		return NULL;
+	case SYS_sched_rr_get_interval:
+		bytes = (const char *)none;
+		len = sizeof(none);
+		break;
+	case SYS_sched_getattr:
+		at += offsetof(struct rec_policy, policy);
+		break;
+	default:
+		return NULL;
+	}
+	TRY(tracee_write(t->tid, at, bytes, len));
+	rec_effect_memory(rec, t, at, len);
+	return NULL;
+}
+
+static bool asks(const struct rec_call *call)
+{
+	return call->nr == SYS_sched_getscheduler || call->nr == SYS_sched_getparam ||
+	       call->nr == SYS_sched_getattr || call->nr == SYS_sched_rr_get_interval;
 }
 
 struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -91,11 +143,11 @@ struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec
 {
 	struct rec_task *target = target_of(rec, t, call);
 
-	(void)regs;
-	(void)ret;
-	if (target) {
-		rec_policy_take(target);
-		run_here(target);
-	}
+	if (!target || (has_deadline(target) && ret < 0))
+		return NULL;
+	if (has_deadline(target) && asks(call))
+		return show_deadline(rec, t, call, target, regs);
+	rec_policy_take(target);
+	run_here(target);
 	return NULL;
 }

@@ -22,6 +22,7 @@ void rec_resume_point_set(struct rec_task *t, const struct regs *regs, bool comp
 {
 	t->last = *regs;
 	t->last_computing = computing;
+	t->due = 0;
 }
 
 void rec_resume_point_behind_handler(struct rec_task *t, const struct regs *regs)

@@ -50,15 +50,6 @@ static bool call_may_sleep(const struct recorder *rec, const struct rec_task *t)
 	}
 }
 
-static bool is_alone(const struct recorder *rec, const struct rec_task *t)
-{
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->pid == t->pid)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Order of output, and of what others see in mapped files: nobody else runs before this write is in
  * the trace.
@@ -73,7 +64,7 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 	switch (t->call.nr) {
 	case SYS_execve:	/* what it leaves in shared memory; but it waits for its threads */
 	case SYS_execveat:
-		if (!t->left_behind_n || !is_alone(rec, t) || rec->serves)
+		if (!t->left_behind_n || !rec_task_alone(rec, t) || rec->serves)
 			return false;
 		rec->first = t;
 		return true;
@@ -474,6 +465,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
+	if (t->due && rec_resume_point_same(&regs, &t->last))	/* a signal comes first */
+		return rec_go_on(rec, t, 0);
 	if (ask != SLICE_NONE && !t->deferred.n && rec_slice_waits(rec, t, regs.rip))
 		return rec_go_on(rec, t, 0);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);

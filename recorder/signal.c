@@ -248,6 +248,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	rec_resume_point_interrupted(t, place, regs);
 	rec_resume_point_set(t, &after, false);
+	rec_signals_due(rec, t);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	rec_pt_stepped(rec, t, SIGTRAP);
@@ -533,7 +534,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, mine, resent, traced;
+	bool sync, mine, resent, traced, comes_at_once;
 	enum disposition disposition;
 	uint64_t own;
 	int chosen;
@@ -591,8 +592,9 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
 	}
 	/* what is stepped has not done its instruction when a signal comes first */
+	comes_at_once = resent || rec_pt_steps(t) || (t->due & SIGBIT(sig));
 	if (rec_resume_point_kept(t, &regs) ||
-	    ((resent || rec_pt_steps(t)) && rec_resume_point_same(&regs, &t->last)))
+	    (comes_at_once && rec_resume_point_same(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;

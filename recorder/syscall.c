@@ -750,10 +750,12 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (points_expected(t->call.nr))
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
-	if (sigreturn)
+	if (sigreturn) {
 		rec_resume_point_behind_handler(t, &regs);
-	else
+		rec_signals_due(rec, t);
+	} else {
 		rec_resume_point_set(t, &regs, false);
+	}
 	t->at_syscall = false;
 	rec_task_ready(t);
 	if (call->nr == SYS_futex)

@@ -30,6 +30,15 @@ struct rec_task *rec_task_find(struct recorder *rec, pid_t tid)
 	return t;
 }
 
+bool rec_task_alone(const struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->pid == t->pid)
+			return false;
+	}
+	return true;
+}
+
 static void hash_add(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_task **slot = hash_slot(rec, t->tid);

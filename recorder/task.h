@@ -217,6 +217,9 @@ struct rec_task {
 	uint32_t serial, made_by;	/* made_by: of the task that has made it, its parent */
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
+	/* a signal has ended its clone or fork; all signals are blocked in it, but for these */
+	bool birth_again, birth_holds;
+	uint64_t birth_mask;
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool asked;		/* to stop, by rec_interrupt(); the stop for that has not come */
 	/* state and status are of its end, which whoever waited for another stop has met */
@@ -254,6 +257,7 @@ struct rec_task {
 	struct rec_signals deferred;	/* signals that wait for the next system call */
 	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
 	uint64_t sigmask;
+	uint64_t due;		/* rec_signals_due() */
 	uint64_t clear_tid, robust_list;
 	/* in execve: what the kernel writes to the old memory if there is a new program */
 	struct rec_left_behind { uint64_t addr; uint32_t word; } *left_behind;

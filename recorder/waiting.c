@@ -2,6 +2,7 @@
  * waiting.c - signals that wait for a task: their list, and how they are blocked for a while.
  */
 #include <string.h>
+#include <sys/ptrace.h>
 
 #include "base/alloc.h"
 #include "recorder/internal.h"
@@ -46,4 +47,30 @@ bool rec_signals_hold(struct rec_task *t, uint64_t *was)
 void rec_signals_release(struct rec_task *t, uint64_t was)
 {
 	err_free(tracee_sigmask_set(t->tid, was));	/* it may be dead */
+}
+
+/* The kernel ends a list early where a signal waits for us. */
+static uint64_t pending(const struct rec_task *t, unsigned flags)
+{
+	enum { MANY = 32 };
+	struct __ptrace_peeksiginfo_args args = { .flags = flags, .nr = MANY };
+	siginfo_t info[MANY];
+	uint64_t mask = 0;
+	long n;
+
+	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info)) > 0) {
+		for (long i = 0; i < n; i++)
+			mask |= SIGBIT(info[i].si_signo);
+		args.off += (uint64_t)n;
+	}
+	return mask;
+}
+
+void rec_signals_due(const struct recorder *rec, struct rec_task *t)
+{
+	uint64_t mask = pending(t, 0);
+
+	if (rec_task_alone(rec, t))	/* else another thread may take it */
+		mask |= pending(t, PTRACE_PEEKSIGINFO_SHARED);
+	t->due = mask & ~t->sigmask;
 }

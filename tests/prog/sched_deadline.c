@@ -35,7 +35,7 @@ int main(void)
 	struct sched_param none = { 0 };
 	pid_t child;
 
-	if (set(0, 6, 0, 1000000, 10000000) < 0)
+	if (set(0, 6, 0, 100000, 10000000) < 0)
 		skip("no policy DEADLINE here");
 	show("set", 0);
 	for (volatile long i = 0; i < 3000000; i++)
@@ -46,7 +46,7 @@ int main(void)
 		_exit(0);
 	CHECK_ERR(set(0, 6, 0, 20000000, 10000000), EINVAL);
 	show("refused", 0);
-	CHECK_EQ(set(0, 6, 1, 2000000, 20000000), 0);
+	CHECK_EQ(set(0, 6, 1, 200000, 20000000), 0);
 	show("with reset on fork", 0);
 	child = fork();
 	if (!child) {
@@ -62,7 +62,7 @@ int main(void)
 		pause();
 		_exit(0);
 	}
-	CHECK_EQ(set(child, 6, 0, 1000000, 10000000), 0);
+	CHECK_EQ(set(child, 6, 0, 100000, 10000000), 0);
 	show("other", child);
 	kill(child, SIGKILL);
 	wait_signal(child, SIGKILL);
