@@ -363,18 +363,25 @@ static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec
 {
 	struct { uint64_t off; uint32_t flags; int32_t nr; } want;
 	siginfo_t *info;
-	int64_t ret = take(t, args, &want, sizeof(want));
+	int64_t ret = take(t, args, &want, sizeof(want)), got = 0;
+	int32_t nr;
 
 	if (ret < 0)
 		return ret;
 	if (want.nr < 0)
 		return -EINVAL;
-	want.nr = want.nr < 64 ? want.nr : 64;
-	info = rec_alloc(rec, (size_t)want.nr * sizeof(*info) + 1);
-	ret = real(PTRACE_PEEKSIGINFO, of, (uint64_t)(uintptr_t)&want, info);
-	if (ret > 0 && give(rec, t, data, info, (size_t)ret * sizeof(*info)) < 0)
+	nr = want.nr < 64 ? want.nr : 64;
+	info = rec_alloc(rec, (size_t)nr * sizeof(*info) + 1);
+	do {	/* the kernel ends a list early where a signal waits for us */
+		want.nr = nr - (int32_t)got;
+		ret = real(PTRACE_PEEKSIGINFO, of, (uint64_t)(uintptr_t)&want, info + got);
+		if (ret > 0)
+			got += ret;
+		want.off += ret > 0 ? (uint64_t)ret : 0;
+	} while (ret > 0 && got < nr);
+	if (got && give(rec, t, data, info, (size_t)got * sizeof(*info)) < 0)
 		return -EFAULT;
-	return ret;
+	return got ? got : ret;
 }
 
 /* The nth filter of the tracee's from the oldest; the result counts its instructions. */

@@ -169,10 +169,13 @@ static bool fault_waits(const struct rec_task *t)
 
 	if (kind != STOP_EVENT && kind != STOP_GROUP)
 		return false;
-	n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info);
-	for (long i = 0; i < n; i++) {
-		if (tracee_is_fault(info[i].si_signo) && info[i].si_code > 0)
-			return true;
+	/* the kernel ends a list early where a signal waits for us */
+	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info)) > 0) {
+		for (long i = 0; i < n; i++) {
+			if (tracee_is_fault(info[i].si_signo) && info[i].si_code > 0)
+				return true;
+		}
+		args.off += (uint64_t)n;
 	}
 	return false;
 }

@@ -321,7 +321,7 @@ int HOOK(struct frame *f)
 		return 0;
 	if (p.outs && !plan_redirect(&p, args, s->pos + head))
 		return 0;
-	ret = untraced(nr, args);
+	ret = nr == NR_getcpu ? answer_cpu(args) : untraced(nr, args);
 	if (ret == BUF_TRACED)
 		return 0;
 	if (ret == BUF_WOULD_BLOCK || (w.patient && ret == 0))
@@ -329,8 +329,6 @@ int HOOK(struct frame *f)
 	/* it may have done a part: once more, traced, which finds the same */
 	if (w.assist && ret < 0)
 		return 0;
-	if (nr == NR_getcpu && ret == 0)
-		answer_cpu(args);
 	plan_lengths(&p, nr, args, ret);
 	word = (uint64_t *)(r + 1) + row->nargs;
 	if (p.outs)

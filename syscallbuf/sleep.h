@@ -235,12 +235,13 @@ static int asks_for_cpus(const struct sys_row *row, const uint64_t *args)
 }
 
 /* Whatever processor it was: the program believes to run on the first one. */
-static void answer_cpu(const uint64_t *args)
+static int64_t answer_cpu(const uint64_t *args)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		if (args[i])
 			*(uint32_t *)(uintptr_t)args[i] = 0;
 	}
+	return 0;
 }
 
 static int wait_millis(uint64_t *args, int arg, struct special *w)
