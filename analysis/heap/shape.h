@@ -48,6 +48,8 @@ extern const struct heap_shape shape_llvm_string, shape_llvm_view, shape_llvm_ve
 	shape_llvm_bits, shape_llvm_slice, shape_llvm_deque, shape_llvm_list, shape_llvm_map,
 	shape_llvm_hash, shape_llvm_shared, shape_llvm_option, shape_llvm_variant,
 	shape_llvm_tuple;
+/* cxx_llvm_held.c */
+extern const struct heap_shape shape_llvm_any, shape_llvm_function, shape_llvm_path;
 /* container.c: heads of rings of links that are members (list_head) */
 extern const struct heap_shape shape_ring;
 /* rust.c */

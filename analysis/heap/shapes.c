@@ -19,7 +19,7 @@ static const struct heap_shape *const shapes[] = {
 	&shape_llvm_string, &shape_llvm_view,	 &shape_llvm_vector, &shape_llvm_bits,
 	&shape_llvm_slice,  &shape_llvm_deque,	 &shape_llvm_list,   &shape_llvm_map,
 	&shape_llvm_hash,   &shape_llvm_shared,	 &shape_llvm_option, &shape_llvm_variant,
-	&shape_llvm_tuple,
+	&shape_llvm_tuple,  &shape_llvm_any,	 &shape_llvm_function, &shape_llvm_path,
 	&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
 	&shape_rust_ring,   &shape_rust_tree,  &shape_rust_shared, &shape_rust_cell,
 	&shape_rust_text,   &shape_rust_weak,  &shape_rust_fat,	 &shape_rust_list,

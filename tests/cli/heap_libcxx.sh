@@ -2,7 +2,39 @@
 # test: timeout=60
 # hindsight heap: what containers of libc++ hold.
 . "$LIB"
-[ -z "$PLAIN" ] || exit 0
+[ -z "$PLAIN" ] || cat >h.cc <<'X'
+#include <any>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+static int plain(int x) { return x * 2; }
+struct Adder { int n; int operator()(int x) const { return x + n; } };
+struct Large { int a[20]; std::string s; };
+struct All {
+	std::any none, small{ 42 }, big{ Large{ { 1, 2, 3 }, "inside" } }, text{ std::string("text") };
+	std::function<int(int)> f0, f1 = plain, f2 = Adder{ 5 }, f3;
+	std::filesystem::path p{ "/usr/lib/x" };
+};
+All *all;
+int main()
+{
+	int k = 3;
+	std::string s = "captured";
+	all = new All;
+	all->f3 = [k, s](int x) { return x + k + (int)s.size(); };
+	abort();
+}
+X
+clang++ -stdlib=libc++ -std=c++17 -g -O0 -o h h.cc 2>err || exit 0	# an old one has its filesystem elsewhere
+"$REC" -o t2 ./h >/dev/null 2>&1
+"$HINDSIGHT" heap -q t2 all >out 2>err || fail "heap: $(cat err)"
+has 'none = std::any [no contained value]'; has 'small = std::any containing int'; has '[contained value] = 42'; has 'big = std::any containing Large'
+has 's = "inside"'; has '[contained value] = "text"'; has 'f0 = std::function [no target]'; has 'f1 = std::function calling plain'
+has 'f2 = std::function holding Adder'; has 'int n = 5'; has 'f3 = std::function holding main::'; has '"captured"'; has 'p = filesystem::path "/usr/lib/x"'
+"$HINDSIGHT" heap -q t2 'all->big->a[1]' 'all->f2->n + 1' >out 2>err || fail "expressions: $(cat err)"
+has '[1] = 2'; has '+ 1 = 6'
+exit 0
 command -v clang++ >/dev/null || skip 'no clang++'
 cp "$ROOT/tests/cli/heap_cxx.cc" c.cc
 clang++ -stdlib=libc++ -std=c++17 -g -O0 -o c c.cc 2>/dev/null || skip 'no libc++ (package libc++-dev)'
