@@ -87,12 +87,15 @@ static struct err *value_text(struct heap_store *st, const struct heap_history *
 	return NULL;
 }
 
-/* "{1, 2}" for what has parts. */
+/*
+ * "{1, 2}" for what has parts; a container whose elements lie elsewhere is what it says of itself:
+ * its history is that of its own bytes.
+ */
 static void print_value(struct heap_view *v, struct heap_value *x)
 {
 	size_t n = heap_value_open(v, x);
 
-	if (!n) {
+	if (!n || (x->child[0].flags & HEAP_MISSING && *x->text != '{')) {
 		text_plain(stdout, x->text);
 		return;
 	}

@@ -67,3 +67,5 @@ for bad in 'all->flags[3]' 'all->bits[70]' 'all->names[1][99]' 'all->numbers[' '
 done
 "$HINDSIGHT" heap -q --history='all->numbers[2]' "$TMP/t" >out 2>err || fail "history: $(cat err)"
 grep -q ' 30 ' out || fail "no history of an element: $(cat out)"
+"$HINDSIGHT" heap -q --history='all->numbers' "$TMP/t" >out 2>err || fail "history: $(cat err)"
+grep -q ' std::vector of length 3, capacity 3 ' out && ! grep -q missing out || fail "the history of a container: $(cat out)"
