@@ -101,6 +101,13 @@ breaks('0,%x,1' % symbol['between'], False)
 loop, watch = '0,%x,1' % CODE, '2,%x,8' % symbol['total']
 breaks(loop, True)
 before(7, 6, total(6) + 7 * TURNS)
+# Its name is good for coming back to it.
+name = r.monitor('when').split('position ')[1].strip()
+check('name %s' % name, ':C%x=' % (CODE + 7) in name)
+for to in ('75', name):
+    r.monitor('seek ' + to)
+    r.cmd('vCont;s')
+check('named %s' % name, word('total') == total(6) + 7 * (TURNS - 6) and pc() == CODE)
 # Forward they are the same, and behind them it is between() again.
 for i in range(5):
     cmd('vCont;c')
