@@ -147,7 +147,9 @@ static struct err *check_name(struct replay *r, enum on_interrupt on_interrupt, 
 /* The task has come to the i-th place: a new base, and from there only this place is counted. */
 static struct err *named(struct replay *r, struct periodic *c, struct rp_task *t, unsigned i)
 {
-	struct counting_sites p = { .addr = { c->c.b[i].addr }, .n = 1 };
+	struct counting_sites p = {
+		.addr = { c->c.b[i].addr }, .code = { c->c.b[i].code }, .n = 1
+	};
 	struct timeline *timeline = timeline_of(r);
 	uint32_t serial = t->serial;
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=200
+# test: timeout=300
 # Backwards over a hot loop in code that a program has made itself, and makes anew now and then: a matter of the last turns, not of all,
 # and the stops are those that the program counts.
 . "$LIB"
@@ -47,6 +47,10 @@ int main(int argc, char **argv)
 {
 	toggles = argc > 1 && !strcmp(argv[1], "toggles");
 	code = mmap(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	for (chunk = 1; argc > 2; argc--) {	/* long enough for names on the way */
+		emit(often, sizeof(often), 1);
+		run(500000000);
+	}
 	for (chunk = 1; chunk <= CHUNKS; chunk++) {
 		emit(often, sizeof(often), (unsigned char)chunk);
 		run(TURNS);
@@ -141,6 +145,16 @@ before(12, 3, total(12) - 100 * FEW)
 print('done')
 r.close()
 XX
+cat >long.py <<'XX'
+exec(open('go.py').read().split('breaks(\'0,%x,1\' % symbol[\'between')[0])
+breaks('0,%x,1' % symbol['between'], True)
+cmd('vCont;c')
+check('between', word('total') == 500000000 + TURNS)
+breaks('0,%x,1' % CODE, True)
+before(1, 2, 500000000 + TURNS)
+print('done')
+r.close()
+XX
 gcc -g -O1 -no-pie -o t t.c || skip 'no compiler for x86-64'
 nm t >symbols
 for mode in writes toggles; do
@@ -148,3 +162,6 @@ for mode in writes toggles; do
 	timeout 80 python3 go.py "$ROOT" "$REPLAY" "$TMP/$mode" >out 2>err.out || fail "$mode: exit $?: $(tail -3 out err.out)"
 	[ "$(cat out)" = done ] || fail "$mode: $(head -5 out)"
 done
+"$REC" -o "$TMP/long" ./t toggles long >said || fail 'rec'
+timeout 80 python3 long.py "$ROOT" "$REPLAY" "$TMP/long" >out 2>err.out || fail "long: exit $?: $(tail -3 err.out)"
+[ "$(cat out)" = done ] || fail "long: $(head -5 out)"
