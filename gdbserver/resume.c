@@ -390,6 +390,17 @@ static struct err *step_back(struct server *s, struct replay_stop *stop)
 	return lines_over_call(s, tid, &regs, stop);
 }
 
+/* For people who wait: a line in the debugger's console. */
+static void tell_progress(void *ctx, uint64_t event, uint64_t ns)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text),
+		 "still going back, now at event %" PRIu64 ", after %" PRIu64 " s (^C stops it)\n",
+		 event, ns / 1000000000);
+	packet_console(ctx, text);
+}
+
 static struct err *go_back(struct server *s, struct replay_stop *stop)
 {
 	bool callee = callee_begin(s);
@@ -418,11 +429,14 @@ void do_back(struct server *s, const char *p, size_t len)
 	if (close_vfork(s))
 		return;
 	lock(s, s->lock_told ? s->tid_named : 0);
+	/* where each packet is answered, the answer would be taken for an interrupt */
+	replay_progress_to(s->r, s->no_ack ? tell_progress : NULL, s);
 	do {
 		err = p[-1] == 'c' ? go_back(s, &stop) : step_back(s, &stop);
 	} while (!err && stop.kind == REPLAY_STOP_EXIT
 			 ? process_known(s, stop.child_pid)
 			 : !err && (is_known(s, &stop) || is_others(s, &stop)));
+	replay_progress_to(s->r, NULL, NULL);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
 		tell_process(s, stop.tid);
 	else if (!err && s->backwards && !s->shown.tid && is_plain(&stop))

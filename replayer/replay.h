@@ -265,6 +265,12 @@ void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned 
 bool replay_idle(struct replay *r);
 /* While moving: stop soon when this descriptor has something to read or is closed; -1 = never. */
 void replay_interrupt_from(struct replay *r, int fd);
+/*
+ * A long way back tells fn (NULL: nobody) every ten seconds where it is looking, event and time so
+ * far; HINDSIGHT_PROGRESS=0: never, else each second.  The time begins with this call.
+ */
+typedef void replay_progress_fn(void *ctx, uint64_t event, uint64_t ns);
+void replay_progress_to(struct replay *r, replay_progress_fn *fn, void *ctx);
 /* Points in time to come back to; the caller drops them. */
 struct replay_point;
 struct replay_point *replay_point_here(struct replay *r);

@@ -247,6 +247,7 @@ static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
 	int n = 0;
 
 	do {
+		rp_progress(r->where);
 		for (unsigned i = 0; i < RP_WORKERS_MAX; i++) {
 			struct lane *l = &in->lane[i];
 

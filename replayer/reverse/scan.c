@@ -111,6 +111,7 @@ static struct err *scan_advance(struct replay *r, struct scan *s, const struct p
 
 	if (stops->bitmap)
 		return logged_advance(r, s, result);
+	rp_progress(r->where);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
@@ -321,6 +322,7 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 
 		l.pos_step = &end->steps[i];
 		while (have < l.pos_step->n && !err && goes_on(s)) {
+			rp_progress(r->where);
 			s->dense = s->most && ++advances == s->most;
 			err = pos_step_advance(r, s, &l, have, &result, &n);
 			if (err || result.kind == ADVANCE_INTERRUPTED)

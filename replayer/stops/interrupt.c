@@ -1,9 +1,11 @@
 /*
- * interrupt.c - what ends a run from outside: a debugger's interrupt, and ticks of a timer.
+ * interrupt.c - what ends a run from outside: a debugger's interrupt, and ticks of a timer; and
+ * what a long one tells the debugger meanwhile.
  */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 
 #include "replayer/machine/alarm.h"
@@ -65,8 +67,49 @@ static void timer_set(long us)
 	timer_us = us;
 }
 
+/* ---- what a long way back tells -------------------------------------------------------------- */
+
+static struct {
+	replay_progress_fn *fn;
+	void *ctx;
+	uint64_t began_ns, next_ns;
+} progress;
+
+/* Nanoseconds from one line to the next; 0: never. */
+static uint64_t progress_every(void)
+{
+	const char *asked = getenv("HINDSIGHT_PROGRESS");
+
+	return !asked ? 10000000000 : strcmp(asked, "0") ? 1000000000 : 0;
+}
+
+void replay_progress_to(struct replay *r, replay_progress_fn *fn, void *ctx)
+{
+	uint64_t every = progress_every();
+
+	(void)r;
+	progress.fn = every ? fn : NULL;
+	progress.ctx = ctx;
+	progress.began_ns = now_ns();
+	progress.next_ns = progress.began_ns + every;
+}
+
+void rp_progress(uint64_t event)
+{
+	uint64_t now;
+
+	if (!progress.fn)
+		return;
+	now = now_ns();
+	if (now < progress.next_ns)
+		return;
+	progress.fn(progress.ctx, event, now - progress.began_ns);
+	progress.next_ns = now + progress_every();
+}
+
 void rp_timer_forked(void)
 {
+	progress.fn = NULL;
 	interrupt_fd = -1;
 	interrupted = ticked = 0;
 	running = 0;

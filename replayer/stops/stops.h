@@ -255,6 +255,8 @@ void rp_timer_forked(void);
 bool rp_user_interrupt(enum on_interrupt how);
 /* ... and long ago: it ends at the last point that has a name. */
 bool rp_user_interrupt_overdue(enum on_interrupt how);
+/* A long way back is looking at this event: see replay_progress_to(). */
+void rp_progress(uint64_t event);
 /* The ticks so far do not count. */
 void rp_ticks_forget(void);
 /* Behind an int3 of ours? */
