@@ -382,6 +382,11 @@ void rec_signals_release(struct rec_task *t, uint64_t was);
  * t->due.
  */
 void rec_signals_due(const struct recorder *rec, struct rec_task *t);
+/*
+ * t has stopped there, not for a signal: is one of them still to come?  Asked a second time, no:
+ * what the kernel has not delivered when the task went on is blocked.
+ */
+bool rec_signals_come(struct rec_task *t);
 
 /* ---- init.c: process 1 of a pid namespace ------------------------------------------- */
 bool rec_is_init(const struct rec_task *t);

@@ -143,8 +143,12 @@ struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec
 {
 	struct rec_task *target = target_of(rec, t, call);
 
-	if (!target || (has_deadline(target) && ret < 0))
+	if (!target)
 		return NULL;
+	if (has_deadline(target) && ret < 0) {
+		run_here(target);	/* as before rec_policy_enter() */
+		return NULL;
+	}
 	if (has_deadline(target) && asks(call))
 		return show_deadline(rec, t, call, target, regs);
 	rec_policy_take(target);

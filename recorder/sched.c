@@ -469,7 +469,7 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
-	if (t->due && rec_resume_point_same(&regs, &t->last))	/* a signal comes first */
+	if (t->due && rec_resume_point_same(&regs, &t->last) && rec_signals_come(t))
 		return rec_go_on(rec, t, 0);
 	if (ask != SLICE_NONE && !t->deferred.n && rec_slice_waits(rec, t, regs.rip))
 		return rec_go_on(rec, t, 0);

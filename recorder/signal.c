@@ -534,11 +534,12 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, mine, resent, traced, comes_at_once;
+	bool sync, mine, resent, traced, comes_at_once, due = t->due & SIGBIT(sig);
 	enum disposition disposition;
 	uint64_t own;
 	int chosen;
 
+	t->due &= ~SIGBIT(sig);
 	if (rec_pt_passed(t, PT_SIGNAL, &chosen))
 		return tracer_delivers(rec, t, chosen);
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
@@ -592,7 +593,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
 	}
 	/* what is stepped has not done its instruction when a signal comes first */
-	comes_at_once = resent || rec_pt_steps(t) || (t->due & SIGBIT(sig));
+	comes_at_once = resent || rec_pt_steps(t) || due;
 	if (rec_resume_point_kept(t, &regs) ||
 	    (comes_at_once && rec_resume_point_same(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;

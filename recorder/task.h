@@ -258,6 +258,7 @@ struct rec_task {
 	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
 	uint64_t sigmask;
 	uint64_t due;		/* rec_signals_due() */
+	bool due_met;		/* a stop has come before them, for which it went on */
 	uint64_t clear_tid, robust_list;
 	/* in execve: what the kernel writes to the old memory if there is a new program */
 	struct rec_left_behind { uint64_t addr; uint32_t word; } *left_behind;

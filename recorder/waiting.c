@@ -73,4 +73,15 @@ void rec_signals_due(const struct recorder *rec, struct rec_task *t)
 	if (rec_task_alone(rec, t))	/* else another thread may take it */
 		mask |= pending(t, PTRACE_PEEKSIGINFO_SHARED);
 	t->due = mask & ~t->sigmask;
+	t->due_met = false;
+}
+
+bool rec_signals_come(struct rec_task *t)
+{
+	if (t->due)	/* some may have been discarded, as SIGCONT does with SIGTSTP */
+		t->due &= pending(t, 0) | pending(t, PTRACE_PEEKSIGINFO_SHARED);
+	if (t->due_met)
+		t->due = 0;
+	t->due_met = true;
+	return t->due != 0;
 }

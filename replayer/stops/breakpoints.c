@@ -276,6 +276,11 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		rp_written_close(mm, t->regs.rip);
 		rp_int3_out_mm(mm, t->real);
 	}
+	/* where stores are looked for, each must fault */
+	if ((s->soft || stops->bitmap) && rp_written_close_all(mm)) {
+		rp_int3_out_mm(mm, t->real);
+		page_watch_out(mm, t->real);
+	}
 	if (stops->leaving) {
 		/*
 		 * Once: a call of ours would take the place of an int3's signal that is still to

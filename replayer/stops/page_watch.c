@@ -419,7 +419,7 @@ bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info
 		g++;
 	if (g == end || !(g->was & PROT_EXEC))
 		return false;
-	if (!(g->prot & PROT_EXEC)) {
+	if (rp_written_is_open(t->mm, addr)) {
 		rp_written_close(t->mm, addr);
 	} else if (stops->sets[stops->run.set]->soft || stops->bitmap ||
 		   !rp_written_open(t->mm, g->page)) {

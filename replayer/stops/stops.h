@@ -400,6 +400,8 @@ bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
  */
 bool rp_written_open(struct rp_mm *mm, uint64_t page);
 void rp_written_close(struct rp_mm *mm, uint64_t addr);
+/* True: some were open.  The caller takes code and protection out, to be put in anew. */
+bool rp_written_close_all(struct rp_mm *mm);
 bool rp_written_is_open(const struct rp_mm *mm, uint64_t addr);
 /* Mappings change. */
 void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len);

@@ -76,6 +76,14 @@ void rp_written_close(struct rp_mm *mm, uint64_t addr)
 	close_pages(mm, addr, addr + 1);
 }
 
+bool rp_written_close_all(struct rp_mm *mm)
+{
+	bool any = stops_mm(mm)->open_n;
+
+	stops_mm(mm)->open_n = 0;
+	return any;
+}
+
 void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len)
 {
 	close_pages(mm, addr, addr + len);

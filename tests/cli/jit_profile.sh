@@ -22,7 +22,7 @@ python3 -c '
 import json, xml.dom.minidom
 xml.dom.minidom.parse("g.svg")
 page = open("g.html").read()
-d = json.loads(page.split("id=data>")[1].split("</script>")[0])
+d = json.loads(page.split("id=\"data\">")[1].split("</script>")[0])
 assert [t[0] for t in d["types"]] == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"], d["types"]
 assert any(d["names"][n[0]] == "make" and n[2] == 1 and n[3] == [4, 6002, 4, 6002] for n in d["nodes"]), d' || fail 'page'
 
