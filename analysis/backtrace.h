@@ -31,7 +31,7 @@ struct backtrace_moment {
 	const char *thread;		/* its name */
 	const struct guests_stack *stack;
 };
-/* Of one thread at a moment; the stack is valid until it returns. */
+/* Called for one thread at a moment; the stack is valid until the function returns. */
 typedef struct err *backtrace_fn(void *ctx, struct backtrace *b,
 				 const struct backtrace_moment *m);
 /*
@@ -43,7 +43,7 @@ struct err *backtrace_run(const char *trace, const struct backtrace_options *opt
 /* Names of a native frame of the stack at hand, inlined calls first, as symbols_lookup(). */
 size_t backtrace_names(struct backtrace *b, const struct guests_frame *f,
 		       struct symbols_frame *ret, size_t max);
-/* What read the stack at hand. */
+/* The reader that has read the stack at hand. */
 struct guests *backtrace_guests(struct backtrace *b);
 /* Variables of a guest frame of the stack at hand. */
 bool backtrace_locals(struct backtrace *b, const struct guests_frame *f, guests_variable_fn *fn,

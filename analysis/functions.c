@@ -183,7 +183,7 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 	}
 }
 
-/* What --alloc or --free names: FN[:ARG], FN[:=BYTES]; FN may be an address, 0x... */
+/* A function that --alloc or --free names: FN[:ARG], FN[:=BYTES]; FN may be an address, 0x... */
 struct own {
 	char name[256];
 	uint64_t addr;		/* 0 = it is a name */

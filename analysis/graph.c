@@ -197,7 +197,7 @@ static size_t piece_of(const struct graph *g, uint64_t key)
 	return lo < g->pieces && g->piece[lo] == key ? lo : SIZE_MAX;
 }
 
-/* Of a place in whose piece no node lies, or begins, but a giant: the innermost. */
+/* Finds the innermost giant at a place in whose piece no other node lies, or begins. */
 static size_t giant_find(const struct graph *g, uint64_t v)
 {
 	for (size_t i = g->giants; i--;) {
@@ -253,7 +253,7 @@ size_t graph_find(const struct graph *g, uint64_t v)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* What is being read of a large node. */
+/* The contents of a large node, while they are being read. */
 struct content { struct session *s; struct graph *g; size_t i, room; };
 
 static struct err *read_run(void *ctx, uint64_t start, uint64_t end)
@@ -632,7 +632,7 @@ static void find_roots(struct graph *g)
 	}
 }
 
-/* What each root owns: shared by several it is counted with the first. */
+/* Counts what each root owns: a node that several roots share is counted with the first. */
 static void own(struct graph *g)
 {
 	uint32_t *todo = must(malloc((g->n + 1) * sizeof(*todo)));

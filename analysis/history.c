@@ -170,7 +170,7 @@ static bool is_forgotten(const struct history *h, const struct block *b)
 /* Who ended a block: its stack, and its thread. */
 struct ender { uint32_t stack; int tid; };
 
-/* Of one that is not found by its address any more. */
+/* Ends a block that is not found by its address any more. */
 static void block_dead(struct session *s, uint32_t number, uint64_t clock, bool kept,
 		       struct ender by)
 {
@@ -261,7 +261,7 @@ static void block_cut(struct session *s, size_t slot, uint64_t start, uint64_t e
 	}
 }
 
-/* Of any number of mappings, or of a part of one. */
+/* Unmaps any number of mappings, or a part of one. */
 static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ender by)
 {
 	size_t slot = slot_find(&s->h, addr), n = s->h.mappeds;
@@ -324,7 +324,10 @@ static bool has_mapping(const struct history *h, uint64_t addr)
 	return false;
 }
 
-/* What mremap() has made of a mapping; others than the program's are an allocator's. */
+/*
+ * Notes what mremap() has made of a mapping; mappings that are not the program's are an
+ * allocator's.
+ */
 static void remapped(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
 	const struct ender by = { p->key, tid };
@@ -509,8 +512,9 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 }
 
 /*
- * What is at this address, where a block has just been made: another thread's realloc() has given
- * it back and not returned yet, which will say so; else it was freed where we did not see it.
+ * Makes way at an address where a block has just been made: another thread's realloc() has given
+ * the old block back and not returned yet, and will say so; else the old block was freed where we
+ * did not see it.
  */
 static void make_way(struct session *s, size_t slot, uint64_t addr, uint64_t clock,
 		     struct ender by)
@@ -554,8 +558,8 @@ static bool is_all_memory(struct session *s, int tid, uint64_t addr, uint64_t si
 }
 
 /*
- * What the user took for a size is a pointer: bigger than anything, or an address with memory,
- * while a block of that size would reach to where there is none.
+ * Is the argument that the user took for a size a pointer?  A pointer is bigger than anything, or
+ * an address with memory, while a block of that size would reach to where there is none.
  */
 static bool is_no_size(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
@@ -624,7 +628,10 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 	block_add(s, &b, tid);
 }
 
-/* What a hit to come will look for: where its block is in the hash is anywhere in memory. */
+/*
+ * Fetches what a hit to come will look for: the place of its block in the hash is anywhere in
+ * memory.
+ */
 static void fetch_ahead(const struct history *h, const struct replay_hit *hit)
 {
 	if (h->slots && hit->probe != REPLAY_HIT_DEREF)

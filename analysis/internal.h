@@ -71,10 +71,7 @@ struct block {
 	uint8_t type;		/* what lua_Alloc was told it is; 0 = unknown */
 };
 
-/*
- * What came of one allocation stack; its number is that of the stack.  [0]: stacks that are not
- * known.
- */
+/* The totals of one allocation stack, under the stack's number.  [0]: stacks that are not known. */
 struct key {
 	uint64_t allocs, frees, live, live_bytes;
 	uint64_t at_event;	/* where it was first */
@@ -139,7 +136,7 @@ enum { STAGES_MAX = 32 };
 struct memlog;
 struct session;
 
-/* What open.c has of the analysis take part in moving (session.c). */
+/* The functions by which the analysis of open.c takes part in moving (session.c). */
 struct session_ops {
 	void (*maps_changed)(struct session *s);
 	/* another program runs now: all that is known of the old one's blocks goes */
@@ -207,7 +204,7 @@ struct err *session_refresh(struct session *s) __must_check;
 /* replay_fine(), with the breakpoints in the process that it is by now. */
 struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step,
 			 struct replay_fine *ret) __must_check;
-/* The same, with breakpoints that say in which process each is. */
+/* Runs as session_fine() does, with breakpoints that say in which process each is. */
 struct err *session_fine_in(struct session *s, const struct replay_break *b, unsigned n, bool step,
 			    struct replay_fine *ret) __must_check;
 struct err *session_restore(struct session *s, struct replay_bookmark *m) __must_check;
@@ -239,7 +236,7 @@ void leaks_stack_free(struct leaks_stack *st);
  */
 void guest_stack(struct session *s, int tid, const struct regs *regs, bool skip_allocator,
 		 struct leaks_stack *st);
-/* The same for the allocations of the first leaks; the session stands anywhere afterwards. */
+/* Finds the guests' allocations of the first leaks; the session stands anywhere afterwards. */
 struct err *guest_allocations(struct session *s, struct leaks *found) __must_check;
 void guest_stacks_close(struct session *s);
 int session_any_task(struct session *s);
@@ -249,7 +246,7 @@ void *must(void *p);		/* or we are out of memory */
 
 /* A stack that is new to the probes. */
 uint32_t session_learn(void *ctx, int tid, const struct regs *regs, struct replay_key *key);
-/* One more function that is probed, if it is not yet. */
+/* Adds one more function to be probed, unless it is probed already. */
 void session_fn_add(struct session *s, const struct fn *fn);
 /* Is the library with that bias where it will stay? */
 bool session_is_loaded_at(struct session *s, uint64_t bias);
@@ -273,7 +270,7 @@ void memlog_stack(struct session *s, uint32_t number);
 /* Guest frames where the task stands, if there are any: fills *u and *key, else false. */
 bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
 		   struct replay_key *key);
-/* What goes next is moved by realloc() to what is made next. */
+/* The block that goes next is moved by realloc() to the block that is made next. */
 void memlog_moved(struct session *s, uint64_t addr);
 
 /*
@@ -292,7 +289,7 @@ bool memlog_guests_fork(const struct session *s, const struct guests_options *o,
 struct alloc_log *memlog_log(const struct session *s);
 /* The log becomes the caller's. */
 struct alloc_log *memlog_take(struct session *s);
-/* What the program's sources say is allocated at each stack. */
+/* Finds the types that the program's sources say are allocated at each stack. */
 void memlog_types(struct session *s);
 /* ... and what live blocks of a language say that they are. */
 void memlog_guest_types(struct session *s);
@@ -358,7 +355,7 @@ struct node {			/* a live block, in order of address */
 	uint32_t scc : 31;	/* of the unreachable, from 1; 0 = reachable or not looked at */
 	uint32_t reachable : 1;
 };
-/* Of nodes over this only what has been touched is copied. */
+/* A copy of a node over this size has only the parts that have been touched. */
 enum { GRAPH_LARGE = 1 << 20 };
 /* Words [from, to) of a node. */
 struct graph_run { uint32_t node; uint64_t from, to; };
@@ -399,8 +396,8 @@ static inline const unsigned char *graph_content(const struct graph *g, size_t i
 	return g->content + 8 * g->content_at[i];
 }
 /*
- * Of a node over GRAPH_LARGE: the next bytes from offset `from` on that it has contents for,
- * [result, *end_ret); UINT64_MAX: there are no more.
+ * Finds the next bytes of a node over GRAPH_LARGE, from offset `from' on, that the node has
+ * contents for, [result, *end_ret); UINT64_MAX: there are no more.
  */
 uint64_t graph_content_next(const struct graph *g, size_t i, uint64_t from, uint64_t *end_ret);
 /* Are the first size bytes of node i of g those of node k of h? */

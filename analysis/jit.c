@@ -308,7 +308,7 @@ object_refuse(struct jit_log *l, uint64_t event, const char *format, ...)
 										 : l->refused);
 }
 
-/* One line, however many there were. */
+/* Logs one line, however many records were refused. */
 static void refused_tell(const struct jit_log *l)
 {
 	if (!l->n_refused)
@@ -329,7 +329,7 @@ static void object_begin(struct jit_log *l, uint64_t addr, uint64_t size, uint64
 	uint8_t *image = NULL;
 	struct err *err;
 
-	/* The same object once more: what was known of it is old. */
+	/* The program may register an object once more: what was known of the object is old. */
 	object_end_at(l, addr, event);
 	if (size && size <= OBJECT_MAX && l->objects_bytes + size <= OBJECTS_MAX)
 		image = malloc(size);

@@ -75,7 +75,7 @@ size_t jit_function_frames(struct jit_log *l, const struct jit_function *f, uint
 uint64_t jit_written(const struct jit_log *l);
 /* The text of /proc/PID/maps, when the process mapped code of a file last; NULL = not known. */
 const char *jit_maps(const struct jit_log *l);
-/* The same with inlined calls, where the replay is: as symbols_lookup(). */
+/* Finds inlined calls and lines of the code at addr, where the replay is: as symbols_lookup(). */
 size_t jit_frames(struct jit_log *l, uint64_t addr, struct symbols_frame *ret, size_t max);
 /* Memory of the process where the replay is; returns how many bytes could be read. */
 size_t jit_memory(struct jit_log *l, uint64_t addr, void *buf, size_t len);
@@ -96,7 +96,7 @@ struct jit_view;
 struct err *jit_view_open(const char *trace, int pid, struct symbols *sym,
 			  struct jit_view **ret) __must_check;
 void jit_view_close(struct jit_view *v);
-/* What sym knows of JIT code is from now on what was there around this event. */
+/* From now on sym knows the JIT code that was there around this event. */
 void jit_view_at(struct jit_view *v, uint64_t event);
 /* Tells the code that was at addr around the event from other code there; 0 = none was named. */
 uint64_t jit_view_code(const struct jit_view *v, uint64_t addr, uint64_t event);

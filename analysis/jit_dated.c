@@ -19,7 +19,7 @@
 /* Events that are read for a file, in all: no more than so many times those that there are. */
 enum { READ_AGAIN = 8 };
 
-/* What records of one write say, in their order. */
+/* The claims of the records of one write, in their order. */
 struct dated { uint64_t time, event; uint32_t was; };
 
 void jit_dated_hold(struct jit_log *l, struct written_file *f, const struct jit_named *n)

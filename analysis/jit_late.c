@@ -244,8 +244,8 @@ static struct err *batch_halve(struct batch *b, uint64_t from, unsigned *seeks)
 			struct jit_function *f = &b->l->function[b->late[k].function];
 
 			/*
-			 * What was named there before may have been the same bytes.  What is there
-			 * at an event was made by the program on its way to it.
+			 * Code that was named there before may have been the same bytes.  Code that
+			 * is there at an event was made by the program on its way to this event.
 			 */
 			if (!f->other)
 				f->birth = s[i].hi == s[i].lo + 1 ? s[i].lo : s[i].hi;

@@ -57,7 +57,7 @@ static uint32_t stack_of(const struct memlog *m, uint32_t stack)
 	return stack < m->stacks_room ? m->stack[stack] : 0;
 }
 
-/* What Lua tells its allocator that it makes: a tag of its own. */
+/* The name of the object that Lua tells its allocator it makes: by a tag of Lua's. */
 static const char *lua_type(const struct memlog *m, uint8_t type)
 {
 	static const char *const common[] = { [4] = "string",   [5] = "table",  [6] = "function",
@@ -69,7 +69,7 @@ static const char *lua_type(const struct memlog *m, uint8_t type)
 	return type == 9 ? (m->lua54 ? "upvalue" : "proto") : type == 10 ? "proto" : NULL;
 }
 
-/* The same stack with a type. */
+/* Returns the number of the same stack with a type. */
 static uint32_t typed(struct memlog *m, uint32_t stack, uint8_t type)
 {
 	enum { TYPES = 16 };
@@ -261,7 +261,7 @@ static void host_frames(struct session *s, const struct guests_frame *f, size_t 
 							 .addr = f->address };
 }
 
-/* What LuaJIT's memprof would call it. */
+/* Sets the name that LuaJIT's memprof would give the place. */
 static void place_set(struct memlog *m, const struct guests_stack *st, const struct guests_frame *f)
 {
 	char chunk[512];
@@ -472,7 +472,7 @@ static void first_again(struct memlog *m)
 	}
 }
 
-/* What the program's sources say is allocated at each stack. */
+/* Finds the types that the program's sources say are allocated at each stack. */
 void memlog_types(struct session *s)
 {
 	struct memlog *m = s->log;
@@ -496,7 +496,7 @@ void memlog_types(struct session *s)
 
 /* ---- types of live objects -------------------- */
 
-/* The same stack with a type: a hash of those that were made. */
+/* A stack and the same stack with a type: an entry in the hash of those that were made. */
 struct with_type {
 	uint32_t from, to;
 	const char *type;

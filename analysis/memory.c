@@ -123,10 +123,10 @@ static void add_global(struct memory *m, const struct area *whole, const struct 
 }
 
 /*
- * One line of maps.  Memory without a file, right behind a file's: variables that begin with zero
- * are there (.bss), and the kernel makes them one mapping with whatever came to lie behind them.
- * Such memory may as well have been mapped by somebody and only happen to touch a library: then no
- * variable is there.
+ * Classifies one line of maps.  Memory without a file, right behind a file's: variables that begin
+ * with zero are there (.bss), and the kernel makes them one mapping with whatever came to lie
+ * behind them. Such memory may as well have been mapped by somebody and only happen to touch a
+ * library: then no variable is there.
  */
 static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file,
 		     bool shared, uint64_t *file_end)
@@ -427,7 +427,7 @@ static void found(struct search *q, uint64_t addr, uint64_t value, uint32_t targ
 	q->which[q->refs++] = target;
 }
 
-/* One of n words of area a, at addr. */
+/* Looks at one of n words of area a, at addr. */
 static void search_word(struct search *q, const struct area *a, uint64_t addr, uint64_t word)
 {
 	const struct lookup *l;

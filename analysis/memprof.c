@@ -45,7 +45,7 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 	return NULL;
 }
 
-/* What came of a replay. */
+/* The result of a replay. */
 struct outcome {
 	bool python;		/* allocators that are inlined were outlined */
 	bool fails;		/* that cannot be done in the way asked for */

@@ -64,7 +64,7 @@ struct err *session_refresh(struct session *s)
 	return NULL;
 }
 
-/* What is there before anything was allocated belongs to the dynamic loader. */
+/* Memory that is there before anything was allocated belongs to the dynamic loader. */
 static void find_loaders(struct session *s)
 {
 	uint64_t file_end = 0;

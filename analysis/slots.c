@@ -38,7 +38,7 @@ static bool is_stack(const struct tracker *k, uint64_t addr)
 	return addr >= k->after.rsp - RED_ZONE && addr < k->after.rsp + (1 << 23);
 }
 
-/* What was put on the stack and is no variable: it may come back into a register. */
+/* Could a value that was put on the stack, and is no variable, come back into a register? */
 bool weak_left(struct tracker *k, const struct regs *regs)
 {
 	for (unsigned i = 0; i < k->weaks;) {

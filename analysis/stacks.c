@@ -70,7 +70,10 @@ static bool jit_found(struct session *s)
 	return false;
 }
 
-/* What is above rsp.  Where a stack ended is kept: to find the end again costs system calls. */
+/*
+ * Copies the stack above rsp.  The end of each stack is kept: to find the end again costs system
+ * calls.
+ */
 static size_t stack_copy(struct session *s, int tid, uint64_t rsp, void *copy, size_t len)
 {
 	size_t want = s->stack_end - rsp < len ? s->stack_end - rsp : len,

@@ -385,7 +385,10 @@ static struct err *run(struct tracker *k)
 		if (!was_watch)
 			TRY(leaving(k, &st, f.tid));
 		if (!was_watch && session_fn_at(k->s, k->after.rip)) {
-			/* It lives on somewhere strong: that is a matter for larger steps. */
+			/*
+			 * The reference lives on somewhere strong: that is a matter for larger
+			 * steps.
+			 */
 			k->again = k->clock > k->from + HITS_MAX && k->clock < k->s->end_clock;
 			if (k->again)
 				return NULL;

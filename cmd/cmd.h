@@ -106,7 +106,10 @@ void options_help(const struct option_set *set, FILE *out);
 /* SYNOPSIS and OPTIONS sections in man(7) markup. */
 void options_man(const struct option_set *set, FILE *out);
 
-/* Of a program, and not of a command of one: there --help lists --version, too. */
+/*
+ * Are these the options of a program, and not of a command of one?  There --help lists --version,
+ * too.
+ */
 bool options_of_program(const struct option_set *set);
 
 /* Print "prog: message" as one line on stderr, free err, return CMD_FAILED. */
@@ -132,7 +135,7 @@ struct completion {
 bool completion_asked(const char *arg);
 /* Print the completion file for it to stdout. */
 struct err *completion_run(const struct completion *c, const char *arg) __must_check;
-/* The same to a file; false: there is none for such a shell. */
+/* Prints the completion script to a file; false: there is none for such a shell. */
 bool completion_print(const struct completion *c, const char *shell, FILE *out);
 
 /* ---- naming a trace ----------------------------------------------------------- */
@@ -153,7 +156,9 @@ struct err *cmd_trace_find(const char *name, char **ret) __must_check;
 struct err *cmd_unpack_to_base(const char *path, char **ret) __must_check;
 /* Is it a packed file, by its content? */
 bool cmd_is_pack(const char *path);
-/* The same, opened, for commands whose operands are [TRACE]; ERR_USAGE for more than one. */
+/*
+ * Finds and opens the trace, for commands whose operands are [TRACE]; ERR_USAGE for more than one.
+ */
 struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret) __must_check;
 /* choose.c: is there such a process in a trace?  Also true where that cannot be found out. */
 bool cmd_has_process(const char *dir, uint64_t pid);

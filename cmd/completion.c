@@ -38,7 +38,7 @@ static void print_words(const char *words, const char *between, FILE *out)
 	}
 }
 
-/* What follows the options: a program and its arguments, or a trace. */
+/* Does a program with arguments follow the options, and not a trace? */
 static bool takes_program(const struct completion *c)
 {
 	return !c->commands && strstr(c->set[0]->synopsis, "PROGRAM");

@@ -99,7 +99,7 @@ static void add_ex(char **argv, unsigned *n, const char *command)
 	add(argv, n, command);
 }
 
-/* What `pack --sources` took along is looked for before what this machine has. */
+/* Sources that `pack --sources` took along are looked for before those of this machine. */
 static void add_sources(char **argv, unsigned *n, const char *trace)
 {
 	char *path, *line;

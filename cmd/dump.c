@@ -63,7 +63,7 @@ static void print_notes(FILE *out, const struct trace_event *ev)
 	}
 }
 
-/* What happened, without number, time and task. */
+/* Prints what happened, without number, time and task. */
 static void print_event(FILE *out, const struct trace_event *ev, const struct task_info *t,
 			uint64_t bytes)
 {

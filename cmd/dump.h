@@ -54,7 +54,7 @@ extern const char *const disposition_names[4];
 #define NAME_IN(names, i) \
 	((uint64_t)(i) < sizeof(names) / sizeof(*(names)) && (names)[i] ? (names)[i] : "?")
 
-/* One line of --effects, without the data. */
+/* Prints one line of --effects, without the data. */
 void print_effect(FILE *out, const struct trace_effect *e);
 
 #endif

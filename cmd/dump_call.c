@@ -40,7 +40,7 @@ const char *call_name(int32_t nr)
 	return name;
 }
 
-/* What argument arg pointed to when the call began: *len_ret bytes, or NULL. */
+/* Finds what argument arg pointed to when the call began: *len_ret bytes, or NULL. */
 static const void *find_input(const struct call *c, unsigned arg, size_t *len_ret)
 {
 	if (c->record)
@@ -57,7 +57,7 @@ static const void *find_input(const struct call *c, unsigned arg, size_t *len_re
 	return NULL;
 }
 
-/* What the call left at addr: *len_ret bytes, or NULL. */
+/* Finds what the call left at addr: *len_ret bytes, or NULL. */
 static const void *find_output(const struct call *c, uint64_t addr, size_t *len_ret)
 {
 	if (c->record)

@@ -258,7 +258,7 @@ static struct err *find_trace(int *argc, char ***argv, char **dir_ret)
 			++*argv;
 			return NULL;
 		}
-		/* What is there means itself, whatever is wrong with it. */
+		/* A name of an existing file means this file, whatever is wrong with it. */
 		if (*argc > 1 || strchr((*argv)[0], '/') || !access((*argv)[0], F_OK))
 			return err;
 		err_free(err);

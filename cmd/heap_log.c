@@ -10,7 +10,7 @@
 #include "cmd/heap.h"
 #include "cmd/outfile.h"
 
-/* The same messages once more, in RaptorJIT's encodings. */
+/* Writes the same messages once more, in RaptorJIT's encodings. */
 static struct err *write_again(const struct audit_log *l, const char *path)
 {
 	struct outfile out;
@@ -36,7 +36,7 @@ static struct err *print(const struct heap_cmd *c, struct heap_store *st, int ar
 	return audit_list(heap_store_log(st), stdout);
 }
 
-/* What can be read of a damaged log is shown, then what is wrong with it. */
+/* The readable part of a damaged log is shown, then what is wrong with the log. */
 struct err *heap_read_run(const struct heap_cmd *c, int argc, char **argv)
 {
 	struct err *err, *damage;

@@ -25,7 +25,7 @@ void page_text_close(struct page_text *t);	/* p, n are valid; the caller frees p
 /* A JSON string; bytes that are no UTF-8 become what Latin-1 says. */
 void page_string(FILE *f, const char *s);
 
-/* What every view of a page is made with. */
+/* The options that every view of a page is made with. */
 extern const struct heap_view_options page_view;
 
 struct page_object;

@@ -147,10 +147,10 @@ static void page_rows(struct page_data *d, FILE *f, struct heap_value *x, uint64
 }
 
 /*
- * What x, a list, a tree or a shared object, leads to is not written in it: each block is written
- * once, as an object of its own, and the page follows the links.  False: it is, since it is in no
- * block.  Inside of another such thing, or in an object, that would have no end.  *to: the address
- * of what it leads to, which is told.
+ * The block that x, a list, a tree or a shared object, leads to is not written in x: each block is
+ * written once, as an object of its own, and the page follows the links.  False: the value is
+ * written in x, since it is in no block.  Inside of another such thing, or in an object, that would
+ * have no end.  *to: the address that x leads to, which is told.
  */
 static bool led_to(struct page_data *d, struct heap_value *x, uint64_t *to)
 {
@@ -249,7 +249,7 @@ static void bytes(struct page_data *d, FILE *f, const struct heap_block *b)
 	}
 }
 
-/* One value for each element. */
+/* Writes one value for each element. */
 static void elements(struct page_data *d, FILE *f, const struct heap_block *b)
 {
 	uint64_t one = symbols_type_size(b->type);
@@ -441,7 +441,7 @@ void page_objects_rest(struct page_data *d)
 	}
 }
 
-/* What begins at addr as something else is gone; what lies around it is looked at again. */
+/* Objects that begin at addr as something else are gone; objects around it are looked at again. */
 void page_objects_touched(struct page_data *d, uint64_t addr, uint64_t size)
 {
 	uint64_t page = addr >> PAGE_BITS;

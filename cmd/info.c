@@ -211,7 +211,7 @@ static void count_files(const char *dir, struct trace_totals *t)
 		closedir(files);
 }
 
-/* Of a torn trace: read it all.  *why: how it ends. */
+/* Reads all of a torn trace, to count its events.  *why: how the trace ends. */
 static struct err *count_events(struct trace_reader *r, struct trace_totals *t, struct err **why)
 {
 	struct trace_event ev;

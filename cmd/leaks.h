@@ -13,7 +13,7 @@ struct json_t;
 extern const char *const leaks_kind_name[], *const leaks_how_name[], *const leaks_where_name[];
 
 struct json_t *leaks_json(const struct leaks *r, const char *dir);
-/* One self-contained page. */
+/* Writes one self-contained page. */
 struct err *leaks_html(const struct leaks *r, const char *dir, const char *path) __must_check;
 
 /* The gdb command `hindsight leaks`, in Python. */

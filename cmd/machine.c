@@ -25,7 +25,7 @@
 
 enum { STOPS = 2000, TIMES = 5 };
 
-/* One line: has the machine this, and what follows from it? */
+/* A line of the answer: has the machine this ability, and what follows from it? */
 struct ability {
 	const char *key;
 	bool has;

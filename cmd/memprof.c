@@ -172,7 +172,10 @@ static struct err *text(const struct memprof_cmd *c, const struct memprof_view *
 	return NULL;
 }
 
-/* Of all forms only the text ends with what is missing; a list, and files for others, cannot. */
+/*
+ * Does the output end with what is missing?  Only the text does; a list, and files for others,
+ * cannot.
+ */
 static bool says_missing(const struct memprof_cmd *c)
 {
 	bool other = c->report || c->leak_only || c->leaks || c->html || c->ljm || c->speedscope ||
@@ -249,7 +252,7 @@ static struct err *from_trace(const struct memprof_cmd *c, const char *trace)
 	return err;
 }
 
-/* What can be read of a damaged file is shown, then what is wrong with it. */
+/* The readable part of a damaged file is shown, then what is wrong with the file. */
 static struct err *from_file(const struct memprof_cmd *c)
 {
 	struct memprof_view v = { .source = c->read };

@@ -19,8 +19,8 @@ struct memprof_view {
 
 void memprof_text(const struct memprof_view *v);
 /*
- * Of each group of now the one that was it before, number + 1, or 0: stacks have numbers, all else
- * has names, which are interned.  The caller frees it.
+ * Returns for each group of `now' the number + 1 of the group that it was before, or 0: stacks have
+ * numbers, all else has names, which are interned.  The caller frees the array.
  */
 uint32_t *memprof_match(const struct memprof_view *v, const struct alloc_totals *now,
 			const struct alloc_totals *was);

@@ -387,8 +387,8 @@ void options_man(const struct option_set *set, FILE *out)
 }
 
 /*
- * One line, whatever a file name or a hostile trace put into the sentence; in one piece, since
- * others may write to the same terminal.
+ * Prints one line, whatever a file name or a hostile trace put into the sentence; in one piece,
+ * since others may write to the same terminal.
  */
 int cmd_fail(const char *prog, struct err *err)
 {

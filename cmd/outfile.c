@@ -104,7 +104,7 @@ struct err *outfile_open(struct outfile *o, const char *path, unsigned flags)
 		return exists(path);
 	if (o->exists && S_ISDIR(st.st_mode))
 		return cannot(EISDIR, path);
-	/* What is below /dev and /proc is somebody's open file.  A link may lead nowhere yet. */
+	/* Files below /dev and /proc are somebody's open files.  A link may lead nowhere yet. */
 	if ((o->exists && !S_ISREG(st.st_mode)) || !strncmp(path, "/dev/", 5) ||
 	    !strncmp(path, "/proc/", 6) || (!o->exists && !lstat(path, &st)))
 		return open_stream(o);

@@ -17,9 +17,9 @@ enum {
 };
 
 /*
- * What is written to f gets its name when the file is closed without an error.  Until then, and
- * when something fails, what was there before stays as it was; a killed command leaves nothing.
- * "-" is standard output; pipes and devices are written as they are.
+ * An output file gets its name when it is closed without an error.  Until then, and when something
+ * fails, a file that was there before stays as it was; a killed command leaves nothing. "-" is
+ * standard output; pipes and devices are written as they are.
  */
 struct outfile {
 	FILE *f;

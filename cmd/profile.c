@@ -235,8 +235,8 @@ static struct err *write_speedscope(const struct cpuprof *p, const char *name, c
 }
 
 /*
- * What the trace took along, else what is on this machine.  A trace may come from an untrusted
- * source: only files that are called like sources get into the page.
+ * Finds a source file that the trace took along, else one of this machine.  A trace may come from
+ * an untrusted source: only files that are called like sources get into the page.
  */
 static char *page_source(void *ctx, const char *path)
 {

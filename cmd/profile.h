@@ -9,7 +9,7 @@
 
 struct json_t;
 
-/* What is asked for of the tables. */
+/* The part of the tables that the user asks for. */
 struct profile_view {
 	const char *trace;	/* its folder, or the file that was read */
 	uint64_t top;
@@ -18,7 +18,7 @@ struct profile_view {
 };
 void profile_show_text(const struct cpuprof *p, const struct profile_view *v);
 struct json_t *profile_show_json(const struct cpuprof *p, const struct profile_view *v);
-/* What has changed from a to b. */
+/* Shows what has changed from a to b. */
 void profile_show_diff(const struct cpuprof *a, const struct cpuprof *b,
 		       const struct profile_view *v);
 struct json_t *profile_json_diff(const struct cpuprof *a, const struct cpuprof *b,

@@ -84,7 +84,7 @@ static json_t *stacks(const struct cpuprof *p)
 	return list;
 }
 
-/* What comes behind this tab, up to the next. */
+/* Returns the text behind this tab, up to the next tab. */
 static json_t *part_or_null(const char *tab)
 {
 	size_t n = tab ? strcspn(tab + 1, "\t") : 0;

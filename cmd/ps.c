@@ -262,7 +262,7 @@ static const struct option_set ps_set = {
 	ps_rows, true,
 };
 
-/* Of a process: the end of its last task, and whether all are gone. */
+/* Finds the end of a process's last task, and returns whether all its tasks are gone. */
 static bool process_end(const struct task_info *p, uint64_t *event_ret, uint64_t *ns_ret)
 {
 	bool ended = p->face->ended;

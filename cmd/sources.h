@@ -11,8 +11,8 @@
 #include "base/err.h"
 
 /*
- * One that goes along: its content is in the file `from` of this machine, and is called files/HASH
- * in the trace.
+ * Called for each file that goes along: its content is in the file `from` of this machine, and is
+ * called files/HASH in the trace.
  */
 typedef struct err *sources_add_fn(void *ctx, const char *from, const char *hash);
 

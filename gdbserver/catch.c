@@ -71,7 +71,7 @@ void do_thread_events(struct server *s, const char *p, size_t len)
 	reply_ok(s);
 }
 
-/* What makes no difference here: which signals the program gets is the recording's choice. */
+/* This packet makes no difference: which signals the program gets is the recording's choice. */
 void do_accept(struct server *s, const char *p, size_t len)
 {
 	(void)p;

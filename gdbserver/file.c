@@ -36,8 +36,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /*
- * What is not in a trace but everybody knows: /proc/PID/NAME of a process.  *out is one file's
- * content.
+ * Makes a file that is in no trace but that everybody knows: /proc/PID/NAME of a process.  *out is
+ * this one file's content.
  */
 static bool proc_file(struct server *s, const char *path, struct reply *out)
 {

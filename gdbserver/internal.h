@@ -173,7 +173,7 @@ int gdb_signal(int sig);
 /* NULL: the debugger has not been told of it. */
 struct known *known_find(const struct server *s, int pid);
 bool process_known(const struct server *s, int pid);
-/* It is told of it now. */
+/* The debugger is told of the process now. */
 void process_told(struct server *s, int pid);
 
 /* ---- process.c --------------------------------------------------------------------- */
@@ -181,8 +181,8 @@ void process_told(struct server *s, int pid);
 void process_ended(struct server *s, int pid);
 void process_let_go(struct server *s, int pid);
 /*
- * What was set goes to the replay; again before a move, where processes have come to share their
- * memory, or no longer do.
+ * Gives the breakpoints that were set to the replay; again before a move, where processes have come
+ * to share their memory, or no longer do.
  */
 struct err *process_breaks(struct server *s) __must_check;
 void process_going(struct server *s, bool back);
@@ -300,7 +300,10 @@ handler do_monitor;
 /* ---- packet.c --------------------------------------------------------------------- */
 /* Next packet, unescaped, NUL-terminated in buf (PACKET_MAX + 1).  false: connection gone. */
 bool packet_read(struct server *s, char *buf, size_t *len_ret);
-/* What ends a move when it can be read: the connection, unless a ^C is here already. */
+/*
+ * Returns the descriptor that ends a move when it can be read: the connection, unless a ^C is here
+ * already.
+ */
 int packet_interrupts(const struct server *s);
 /* Text for the user, while a move is going on. */
 bool packet_console(struct server *s, const char *text);

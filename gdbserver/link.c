@@ -76,7 +76,7 @@ static bool program_segments(struct server *s, struct segments *ret)
 	return true;
 }
 
-/* Of a library whose first page is at l_addr. */
+/* Finds the segments of a library whose first page is at l_addr. */
 static bool library_segments(struct server *s, uint64_t l_addr, struct segments *ret)
 {
 	Elf64_Ehdr eh;

@@ -14,7 +14,7 @@
 /* Conditions, as replay_condition() wants them. */
 struct conditions { char bytes[PACKET_MAX]; unsigned len; };
 
-/* One more, of n bytes in hexadecimal digits. */
+/* Adds one more condition, of n bytes in hexadecimal digits. */
 static bool add_condition(struct conditions *c, const char **p, uint64_t n)
 {
 	if (n > UINT16_MAX || strlen(*p) < 2 * n || c->len + 2 + n + 1 > sizeof(c->bytes))

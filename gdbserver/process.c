@@ -16,7 +16,7 @@
 
 enum { ALL_MAX = 2 * BREAKS_MAX, WATCH_PIECE = 248 };
 
-/* One of its threads, where it is there; else 0. */
+/* Returns one of the process's threads, where the process is there; else 0. */
 static int thread_of(const struct server *s, int pid)
 {
 	int found = 0;

@@ -37,9 +37,9 @@ int stop_signal(const struct server *s, const struct replay_stop *stop)
 /* ---- scheduler-locking ----------------------------------------------------------------------- */
 
 /*
- * What runs is the recording's choice, but a debugger that lets one thread go on bears no stop in
- * another (gdb 13 fails an assertion, later). Those are passed, and where all ends it is that
- * thread's.
+ * The recording decides what runs, but a debugger that lets one thread go on bears no stop in
+ * another (gdb 13 fails an assertion, later). Stops in other threads are passed, and where all
+ * ends, the end is that thread's.
  */
 static void lock(struct server *s, int tid)
 {

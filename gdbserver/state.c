@@ -99,7 +99,7 @@ struct region {
 	char name[4096];
 };
 
-/* What addr lies in: a mapping of the program's, or the gap up to the next. */
+/* Finds the region in which addr lies: a mapping of the program's, or the gap up to the next. */
 static void region_at(struct server *s, uint64_t addr, struct region *ret)
 {
 	struct replay_task t;

@@ -79,7 +79,10 @@ void do_threads_xml(struct server *s, const char *p, size_t len)
 	free(xml.bytes);
 }
 
-/* One byte range for everything: what is there changes all the time, and debuggers ask once. */
+/*
+ * The memory map is one byte range for everything: mappings change all the time, and debuggers ask
+ * once.
+ */
 void do_memory_map(struct server *s, const char *p, size_t len)
 {
 	static const char map[] =

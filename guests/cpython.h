@@ -72,12 +72,12 @@ struct py_dict {
 	unsigned minor;
 };
 bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret);
-/* The same of its keys, and of its values where these are apart (0 = they are not). */
+/* Opens a dict by its keys, and by its values where these are apart (0 = they are not). */
 bool py_dict_parts(const struct py *py, uint64_t keys, uint64_t values, struct py_dict *ret);
 /* False: there is nothing at i. */
 bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uint64_t *key,
 		   uint64_t *value);
-/* What a dict has under a name; 0 = nothing. */
+/* Returns what a dict has under a name; 0 = nothing. */
 uint64_t py_dict_get(const struct py *py, uint64_t object, const char *name);
 
 /* cpython_locals.c */

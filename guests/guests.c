@@ -174,7 +174,7 @@ static void kept_follow(const struct guests *g, const struct symbols_regs *regs,
 	}
 }
 
-/* One frame further out; a machine knows its own code best. */
+/* Unwinds one frame; a machine knows its own code best. */
 static bool step(struct guests *g, struct symbols_regs *regs, const struct symbols_memory *mem,
 		 int code, bool first, uint64_t *cfa_ret, enum symbols_how *how_ret)
 {
@@ -346,7 +346,7 @@ void guests_unwind(struct guests *g, const struct symbols_regs *regs, struct gue
 	unwind_machines(g, &w);
 	if (!g->guests && ret->why == GUESTS_COMPLETE)
 		ret->why = machines_known(g) ? GUESTS_OUTSIDE : GUESTS_NO_VM;
-	/* What lies further out than the machine's frames is part of the stack, too. */
+	/* Frames further out than the machine's are part of the stack, too. */
 	if (guests_is_complete(ret->why) && ret->end != SYMBOLS_WHOLE)
 		ret->why = ret->end == SYMBOLS_GUESSED ? GUESTS_GUESSED
 			   : ret->end == SYMBOLS_CUT   ? GUESTS_DEEP

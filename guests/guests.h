@@ -55,8 +55,8 @@ struct guests_options {
 };
 struct err *guests_create(const struct guests_options *options, struct guests **ret) __must_check;
 /*
- * What is known of another process that has the same memory, as after fork(): its own symbols and
- * reader, all that was found out about machines.
+ * Makes guests for another process that has the same memory, as after fork(): with the process's
+ * own symbols and reader, and all that g found out about machines.
  */
 struct err *guests_fork(const struct guests *g, const struct guests_options *options,
 			struct guests **ret) __must_check;
@@ -206,7 +206,7 @@ struct guests_stack {
 	 */
 	const char *trace_file;
 	unsigned trace_line;
-	/* What it is: "loop, 7 exits", "from exit 3 of 1, -> 2, 5 exits"; NULL = unknown */
+	/* The kind of trace: "loop, 7 exits", "from exit 3 of 1, -> 2, 5 exits"; NULL = unknown */
 	const char *trace_link;
 	enum guests_why why;
 	struct guests_chain chain;

@@ -21,8 +21,8 @@
 /* ---- memory (memory.c) ----------------------------------------------------------------------- */
 
 /*
- * What one call may read: thousands of deep frames need less, and frames that lie cannot keep it
- * going.
+ * The most that a call may read: thousands of deep frames need less, and frames that lie cannot
+ * keep it going.
  */
 enum { MAX_READS = 1 << 20, MAX_LOADS = 1 << 14 };
 enum { PAGES = 256 };
@@ -176,7 +176,7 @@ struct host {
 	/* addresses where they are now; GUESTS_KEPT + n: still in their registers */
 	uint64_t kept[KEPT];
 };
-/* One call of guests_unwind(). */
+/* The state of one call of guests_unwind(). */
 struct walk {
 	const struct symbols_pc *pc;
 	const struct host *host;
@@ -190,7 +190,7 @@ struct walk {
  * too many (w->stack->why says so).
  */
 bool walk_add(struct guests *g, struct walk *w, const struct guests_frame *f);
-/* That native frame only runs guest frames. */
+/* The native frame `host' only runs guest frames: notes that. */
 void walk_machinery(struct guests *g, size_t host);
 /* The machine with that address; made when it is new.  NULL = no memory. */
 struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address);

@@ -65,7 +65,9 @@ bool lua_proto_read(const struct lua *lua, uint64_t addr, struct lua_proto *ret)
 unsigned lua_line(const struct lua *lua, const struct lua_proto *p, uint64_t pc);
 const char *lua_chunk(const struct lua *lua, const struct lua_proto *p);
 const char *lua_unnamed(const struct lua *lua, const struct lua_proto *p);
-/* What the caller, standing behind its call, calls the function; NULL = nothing. */
+/*
+ * Returns the name that the caller, standing behind its call, has for the function; NULL = nothing.
+ */
 const char *lua_called(const struct lua *lua, const struct lua_proto *caller, uint64_t pc);
 /* A string that is short, as names are; NULL = it is none. */
 const char *lua_string(const struct lua *lua, uint64_t addr);

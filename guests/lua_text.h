@@ -17,7 +17,7 @@ struct lua_table_text {
 	unsigned n;
 	size_t key;
 };
-/* One more comes: false = enough, and the text says so. */
+/* Begins one more entry: false = there are enough, and the text says so. */
 bool lua_text_entry(struct lua_table_text *e);
 /* Between them the key is written as a value. */
 void lua_text_key_begin(struct lua_table_text *e);

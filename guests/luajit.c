@@ -66,7 +66,10 @@ static bool frame_is_sane(const struct stack *s, uint64_t frame)
 	return !(frame & 7) && frame > s->bottom && frame <= s->top;
 }
 
-/* One frame further out; *type_ret: of the link.  0 = its link leads nowhere. */
+/*
+ * Returns the frame further out; *type_ret: the type of the link.  0 = the frame's link leads
+ * nowhere.
+ */
 static uint64_t frame_before(const struct stack *s, uint64_t frame, unsigned *type_ret,
 			     uint64_t *pc_ret)
 {
@@ -133,7 +136,7 @@ static bool emit_lua(struct stack *s, enum guests_kind kind, uint64_t proto, uin
 	return emit(s, &f);
 }
 
-/* What the caller, a Lua function in the frame before, calls it. */
+/* Returns the name that the caller, a Lua function in the frame before, has for the function. */
 static const char *name_by_caller(const struct stack *s, uint64_t before, uint64_t pc)
 {
 	struct lj_function fn;
@@ -223,7 +226,10 @@ static bool walk_frames(struct stack *s, bool said)
 
 /* ---- where the innermost Lua function stands ------------------------------------------------- */
 
-/* One of the language's own functions returns: its result is where it was itself. */
+/*
+ * Handles a return of one of the language's own functions: the result is where the function itself
+ * was.
+ */
 static bool top_returns(struct stack *s, uint64_t frame)
 {
 	struct lj_function fn;
@@ -319,7 +325,7 @@ static bool top_at(struct stack *s, uint64_t base, uint64_t pc)
 		s->left = true;
 		return true;
 	}
-	/* The same for a metamethod; the pc was saved before. */
+	/* Likewise for a metamethod; the pc was saved before. */
 	if (pc < 1 << 20 && saved_pc(s, &s->pc) &&
 	    pc_usable(&s->lj, &pt, &s->pc))
 		return true;

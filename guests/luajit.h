@@ -16,7 +16,10 @@
 
 #include "guests/internal.h"
 
-/* Of objects, in bytes, by the size of references (lj_obj.h, lj_frame.h and lj_jit.h of LuaJIT). */
+/*
+ * The layout of objects, in bytes, by the size of references (lj_obj.h, lj_frame.h and lj_jit.h of
+ * LuaJIT).
+ */
 struct lj_shape {
 	uint8_t ref;		/* size of a reference */
 	uint8_t slots;		/* that a frame's function and link take */
@@ -53,7 +56,7 @@ struct lj_layout {
 };
 
 enum { LJ_VMS = 16, LJ_SEQUENCES = 24, LJ_HINTS = 256 };
-/* Of a module. */
+/* The interpreter's code, as found in a module. */
 struct lj_code {
 	uint64_t start, end;	/* of the interpreter, in the process */
 	uint32_t cframe;
@@ -122,7 +125,7 @@ bool lj_is_thread(const struct lj *lj, uint64_t L);
 bool lj_vm_of_cframe(struct lj *lj, uint64_t cframe, uint64_t *L_ret);
 /* luajit_frame.c */
 bool lj_function_read(const struct lj *lj, uint64_t addr, struct lj_function *ret);
-/* Of a frame: what is in its function's slot, its link. */
+/* Read a frame: what is in its function's slot, its link. */
 bool lj_frame_object(const struct lj *lj, uint64_t frame, uint64_t *ret);
 bool lj_frame_link(const struct lj *lj, uint64_t frame, uint64_t *ret);
 /* The function of a frame. */
@@ -135,7 +138,9 @@ static inline bool lj_proto_has(const struct lj_proto *pt, uint64_t pc)
 /* 0 = unknown; pc is that of the instruction behind the one that runs. */
 unsigned lj_line(const struct lj *lj, const struct lj_proto *pt, uint64_t pc);
 const char *lj_chunk(const struct lj *lj, const struct lj_proto *pt);
-/* What the caller, standing behind its call, calls the function; NULL = nothing. */
+/*
+ * Returns the name that the caller, standing behind its call, has for the function; NULL = nothing.
+ */
 const char *lj_called(const struct lj *lj, const struct lj_proto *caller, uint64_t pc);
 const char *lj_unnamed(const struct lj *lj, const struct lj_proto *pt);
 /* A variable in scope at pc, from instruction start on, before end: calls fn for each. */

@@ -356,7 +356,7 @@ static bool step_leaf(struct lj *lj, struct symbols_regs *regs, uint64_t *cfa_re
 	regs->r[SYMBOLS_RIP] = word;
 	regs->r[SYMBOLS_RSP] += 8;
 	*cfa_ret = regs->r[SYMBOLS_RSP];
-	/* It leaves the interpreter's registers alone: BASE, too. */
+	/* The instruction leaves the interpreter's registers alone: BASE, too. */
 	regs->known &= 1u << SYMBOLS_RBP | 1u << SYMBOLS_RBX | 1u << SYMBOLS_RDX |
 		       0xfu << SYMBOLS_R12;
 	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;

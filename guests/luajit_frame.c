@@ -304,7 +304,7 @@ bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at)
 	return false;
 }
 
-/* What is in that slot before the instruction at pc, by name. */
+/* Names what is in the slot before the instruction at pc. */
 static const char *slot_name(const struct lj *lj, const struct lj_proto *pt, uint64_t pc,
 			     unsigned slot)
 {

@@ -432,7 +432,7 @@ static bool link_read(const struct lj *lj, const struct lj_trace *t, const struc
 	return true;
 }
 
-/* One frame further out in the snapshot.  False: its link leads nowhere. */
+/* Goes one frame further out in the snapshot.  False: the frame's link leads nowhere. */
 static bool link_follow(const struct lj *lj, const struct lj_trace *t, const struct snapshot *s,
 			unsigned *b, unsigned *n, uint64_t *pc, struct lj_inlined *inner,
 			bool *hidden)

@@ -95,7 +95,7 @@ static void sizes_find(struct guests *g, const struct code *c, struct v8_code *v
 }
 
 /*
- * What a function gives back that does nothing else: a value, of 4 or 8 bytes, at a fixed address.
+ * Finds the value that a function returns which does nothing else: 4 or 8 bytes at a fixed address.
  */
 static bool returned(struct guests *g, uint64_t function, uint64_t *ret)
 {

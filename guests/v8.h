@@ -9,7 +9,7 @@
 
 #include "guests/internal.h"
 
-/* What the program itself says of its layout, for debuggers (symbols v8dbg_...). */
+/* The layout of V8's objects, as the program itself tells debuggers (symbols v8dbg_...). */
 struct v8_layout {
 	uint16_t type_function_info, type_script, type_scope_info, type_bytecode;
 	uint16_t map_type, function_info, code;			/* Map, JSFunction */
@@ -60,7 +60,7 @@ bool v8_position(const struct v8 *v8, uint64_t table, uint32_t offset, uint32_t 
 /* The bytecode that baseline code at an offset is for. */
 bool v8_bytecode_at(const struct v8 *v8, uint64_t table, uint64_t bytecode, uint32_t offset,
 		    uint32_t *ret);
-/* Of inlining number i: the function, and where in its caller (and which that is). */
+/* Finds the function of inlining number i, and where in its caller (and in which) the call is. */
 bool v8_inlining(const struct v8 *v8, const struct v8_machine_code *m, int i, uint64_t *info,
 		 uint32_t *position, int *caller);
 

@@ -136,7 +136,7 @@ static bool fixed_frame(const struct ix_fde *fde, const struct ix_rules *r, uint
 size_t symbols_fixed_frames(const struct symbols_module *module, uint64_t min, uint64_t frame_min,
 			    struct symbols_fixed_frame *ret, size_t max)
 {
-	/* What a module knows of its frames is read when it is first asked for. */
+	/* A module's frame information is read when it is first asked for. */
 	struct index *ix = frames_of((struct symbols_module *)(uintptr_t)module);
 	size_t n_fdes, n_rows, n_rules, n = 0;
 	const struct ix_rules *rules;

@@ -30,11 +30,11 @@ struct cfi_row {
 };
 /* The row for vaddr.  False: nothing covers it. */
 bool cfi_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
-/* The same from the function's instructions, where nothing covers it (infer.c). */
+/* Infers the row from the function's instructions, where no information covers vaddr (infer.c). */
 bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
 /*
- * The same at addr, for the n bytes of a function that begins at start.  False also where callers
- * set the frame pointer for those that they call.
+ * Infers the row at addr, for the n bytes of a function that begins at start.  False also where
+ * callers set the frame pointer for those that they call.
  */
 bool infer_code(const uint8_t *code, size_t n, uint64_t start, uint64_t addr, struct cfi_row *ret);
 /*

@@ -26,11 +26,11 @@ void buf_put(struct buf *b, const void *bytes, size_t size);
 void buf_u32(struct buf *b, uint32_t v);
 void buf_uleb(struct buf *b, uint64_t v);
 
-/* One ELF image and what libdwarf sees of it (compile_elf.c). */
+/* An ELF image and what libdwarf sees of it (compile_elf.c). */
 struct object;
 /* fallback_eh: call frame information of a file without section headers; may be empty. */
 struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr);
-/* Of a .dwo or .dwp. */
+/* Opens a .dwo or .dwp in the same way. */
 struct object *object_open_split(struct span image);
 /* NULL: libdwarf cannot read it, or there is nothing */
 Dwarf_Debug object_dwarf(struct object *o);
@@ -38,7 +38,10 @@ Dwarf_Debug object_dwarf(struct object *o);
 struct span object_section(const struct object *o, const char *name);
 bool object_executable(const struct object *o, uint64_t addr);
 bool object_mapped(const struct object *o, uint64_t addr);
-/* Of a thread-local variable, when addr is where its first content is; else addr. */
+/*
+ * Returns the offset of a thread-local variable, when addr is where its first content is; else
+ * addr.
+ */
 uint64_t object_tls_offset(const struct object *o, uint64_t addr);
 
 /*
@@ -114,7 +117,7 @@ struct compile {
 	uint64_t n_eh;
 };
 
-/* What an entry will hold, before it is written. */
+/* The values that an entry will hold, before the entry is written. */
 struct entry_values {
 	uint16_t tag;
 	uint8_t flags;
@@ -142,7 +145,7 @@ struct split {
 extern const uint8_t ix_shape_of[IX_A_N];	/* enum ix_shape */
 
 uint32_t compile_string(struct compile *c, const char *s);
-/* The same of a string that is not libdwarf's. */
+/* Keeps a string that is not libdwarf's. */
 uint32_t compile_string_new(struct compile *c, const char *s);
 uint32_t compile_expression_keep(struct compile *c, const uint8_t *p, uint32_t n);
 void compile_write(int fd, const void *bytes, size_t n);

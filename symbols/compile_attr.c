@@ -350,7 +350,10 @@ static bool rnglists_table(struct compile *c, uint64_t base, Dwarf_Unsigned *tab
 	return false;
 }
 
-/* Of a split unit: libdwarf has no base for its index, since nothing there says it. */
+/*
+ * Reads the ranges of a split unit: libdwarf has no base for the unit's index, since no attribute
+ * says it.
+ */
 static void ranges_split(struct compile *c, Dwarf_Die die, Dwarf_Attribute a)
 {
 	uint64_t base = c->low_pc, x, y;
@@ -680,7 +683,7 @@ static void attribute(struct reading *r, Dwarf_Attribute a, Dwarf_Half at, Dwarf
 	}
 }
 
-/* What is read of members and enumerators, the most frequent entries. */
+/* Is the attribute read of members and enumerators, the most frequent entries? */
 static bool is_needed(uint16_t tag, Dwarf_Half at)
 {
 	if (at == DW_AT_decl_column || at == DW_AT_sibling)

@@ -343,7 +343,7 @@ static void relocate(struct relocating *r, const GElf_Rela *rela)
 	memcpy(r->target->data + r->base + rela->r_offset, &v, size);
 }
 
-/* So that it can be written to. */
+/* Makes a copy of the section, which can be written to. */
 static void shown_copy(struct shown *s)
 {
 	uint8_t *copy;

@@ -9,8 +9,8 @@
 #include "symbols/compile.h"
 
 /*
- * What libdwarf is told to answer for a register of which nothing was said: no number that it uses
- * itself.
+ * UNSAID: the answer that libdwarf is told to give for a register of which nothing was said: no
+ * number that libdwarf uses itself.
  */
 enum { UNSAID = 1500, TABLE = 140, MAX_ROWS = 1 << 14 };
 

@@ -234,8 +234,8 @@ static bool row_read(struct compile *c, Dwarf_Line line, struct ix_line *ret, bo
 }
 
 /*
- * What a sequence whose rows begin at first comes to.  One whose code the linker dropped begins at
- * 0 or -1.
+ * Ends a sequence whose rows begin at first.  A sequence whose code the linker dropped begins at 0
+ * or -1.
  */
 static void sequence_end(struct compile *c, size_t first, uint64_t end)
 {

@@ -86,7 +86,7 @@ static void *receive_array(int fd, size_t n, size_t size)
 	return p;
 }
 
-/* What was counted from the beginning of the other's sections. */
+/* Where numbers go that were counted from the beginning of the other's sections. */
 struct moving {
 	struct compile *c;
 	uint32_t *string, *expr;	/* by offset there: the offset here */

@@ -125,7 +125,7 @@ static void cut_abi_tags(char *s)
 		memmove(p, end + 1, strlen(end + 1) + 1);
 }
 
-/* What Rust writes for characters that symbols may not have: "$LT$", "$u7b$", ".." for "::". */
+/* Undoes Rust's writing of characters that symbols may not have: "$LT$", "$u7b$", ".." for "::". */
 static void rust_unescape(char *s)
 {
 	static const char *const names[][2] = {

@@ -94,7 +94,7 @@ static int segment_compare(const void *a, const void *b)
 	return x->p_vaddr < y->p_vaddr ? -1 : x->p_vaddr > y->p_vaddr;
 }
 
-/* Of an object file: its sections as segments. */
+/* Takes the sections of an object file as its segments. */
 static void elf_place_sections(struct elf *e)
 {
 	size_t n = e->headers.n / sizeof(Elf64_Shdr);

@@ -202,7 +202,9 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 		v->type = symbols_type_target(t);
 		return NULL;
 	}
-	/* What has no type (a symbol, a number) is taken for a pointer to something unknown. */
+	/*
+	 * A value without a type (a symbol, a number) is taken for a pointer to something unknown.
+	 */
 	if (!v->stars && v->type && kind != SYMBOLS_T_POINTER && kind != SYMBOLS_T_REFERENCE)
 		return err_new(ERR_USAGE, "%s: not a pointer (%s)", p->text, type_text(v));
 	if (v->place && !mem_read(p->mem, v->v, &v->v, 8))
@@ -612,7 +614,7 @@ static struct err *eval(struct symbols *s, const char *text, const struct symbol
 	return NULL;
 }
 
-/* Of what is no place in memory. */
+/* Returns the type of a value that is no place in memory. */
 static const struct symbols_type *value_type(const struct value *v)
 {
 	const struct symbols_type *t = v->type;

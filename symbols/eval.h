@@ -48,7 +48,7 @@ const struct symbols_type *number_type(struct parser *p, const char *name, const
 /* Does a type's name begin so, and no variable's? */
 bool type_word(const char *name);
 
-/* What is at a place becomes a number or pointer: an array its first element's address. */
+/* Makes a number or pointer of what is at a place: of an array, its first element's address. */
 struct err *number_load(struct parser *p, struct value *v) __must_check;
 bool number_is_integer(const struct value *v);
 struct err *number_truth(struct parser *p, struct value *v, bool *ret) __must_check;

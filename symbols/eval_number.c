@@ -26,7 +26,7 @@ bool type_word(const char *name)
 	return false;
 }
 
-/* What compilers call "unsigned long". */
+/* Finds the type that compilers call "unsigned long", however the user spells it. */
 static const struct symbols_type *spelled(struct symbols *s, const char *name)
 {
 	unsigned longs = 0, is_unsigned = 0, is_short = 0, rest = 0;
@@ -218,7 +218,7 @@ struct err *number_truth(struct parser *p, struct value *v, bool *ret)
 	return NULL;
 }
 
-/* Of arithmetic with a and b; NULL: both are literals. */
+/* Returns the type of arithmetic with a and b; NULL: both are literals. */
 static const struct symbols_type *common_type(struct parser *p, const struct value *a,
 					      const struct value *b)
 {

@@ -73,8 +73,8 @@ struct ix_header {
 };
 
 /*
- * What an index can hold; each kind is a file of its own, since stacks are asked for more often
- * than names.
+ * The parts that an index can hold; each kind is a file of its own, since stacks are asked for more
+ * often than names.
  */
 enum { IX_PART_NAMES = 1, IX_PART_FRAMES = 2 };
 
@@ -180,7 +180,7 @@ enum ix_shape { IX_REF, IX_STR, IX_NUM, IX_PAIR, IX_LOC };
 enum {
 	IX_FLAG_DECLARATION = 1, IX_FLAG_EXTERNAL = 2, IX_FLAG_ARTIFICIAL = 4, IX_FLAG_EXPORT = 8,
 	IX_FLAG_SIGNATURE = 16,		/* described in a type unit of its own */
-	/* Of a subrange: bound_expr, or the variable discr, counts; else it is the upper bound. */
+	/* In a subrange: bound_expr, or the variable discr, counts; else it is the upper bound. */
 	IX_FLAG_COUNT = 32,
 };
 /* IX_ENTRIES and IX_STRINGS begin with so many bytes that nobody refers to. */

@@ -74,7 +74,7 @@ static int dwarf_number(unsigned reg)
 	return -1;
 }
 
-/* What a pointer points to: NULL for void, functions, and what is no pointer. */
+/* Returns the type that a pointer points to: NULL for void, functions, and other types. */
 static const struct symbols_type *pointee(const struct symbols_type *t)
 {
 	t = symbols_type_strip(t);
@@ -89,7 +89,8 @@ static const struct symbols_type *pointee(const struct symbols_type *t)
 }
 
 /*
- * Of two answers at one place the one that fills the block: a derived class rather than its base.
+ * Notes an answer.  Of two answers at one place, the type that fills the block is kept: a derived
+ * class rather than its base.
  */
 static void found(struct flow *f, const struct symbols_type *t)
 {
@@ -162,7 +163,7 @@ static bool frame_address(const struct flow *f, const x86_op_mem *m, uint64_t *r
 	return true;
 }
 
-/* What the operand's address lies in: the type and how far into it. */
+/* Finds the type in which the operand's address lies, and how far into it the address is. */
 static const struct symbols_type *address_type(struct flow *f, const x86_op_mem *m, uint64_t next,
 					       uint64_t *offset_ret)
 {
@@ -468,8 +469,8 @@ static uint64_t execute(struct flow *f, const cs_insn *insn)
 }
 
 /*
- * What the registers hold at the call: the instructions right before it, in the order they stand
- * (unoptimised code works out where the result is to go before it calls).
+ * Finds what the registers hold at the call: reads the instructions right before it, in the order
+ * they stand (unoptimised code works out where the result is to go before it calls).
  */
 static void approach(struct flow *f, csh handle, uint64_t ra)
 {
@@ -532,8 +533,8 @@ static void make_up_frame(struct flow *f)
 }
 
 /*
- * What the functions at addr, inlined ones first, return: a pointer to something, or *is_void (void
- * *).
+ * Finds what the functions at addr, inlined ones first, return: a pointer to something, or *is_void
+ * (void *).
  */
 static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool inlined_only,
 					  bool *is_void)
@@ -563,8 +564,8 @@ static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool in
 }
 
 /*
- * What the function that was called at ra (by name) returns; it may have gone on to another by a
- * jump.
+ * Finds what the function that was called at ra (by name) returns; the function may have gone on to
+ * another by a jump.
  */
 static const struct symbols_type *callee_returns(struct flow *f, uint64_t ra)
 {

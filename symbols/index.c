@@ -166,7 +166,7 @@ static struct identity image_identity(const struct symbols_module *m, struct spa
 	return (struct identity){ 0 };
 }
 
-/* Of the lengths and contents of all images. */
+/* Makes the key, of the lengths and contents of all images. */
 static void key_make(const struct symbols_module *m, const char *dir, struct worker_job *job)
 {
 	struct span image[] = { job->main, job->debug, job->alt, job->frames };
@@ -257,9 +257,9 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 }
 
 /*
- * So that of several processes that need an index at once only one makes it: waits while another
- * one does.  Returns a descriptor to close when it is made; -1 = there is no lock, or it took too
- * long.
+ * Lets only one of several processes that need an index at once make it: waits while another
+ * process does.  Returns a descriptor to close when the index is made; -1 = there is no lock, or
+ * the wait took too long.
  */
 static int lock_take(const char *path)
 {

@@ -282,9 +282,9 @@ static bool walk_all(struct walk *w, struct frame_state *ret)
 	if (walk_from(w, 0, ret) || walk_waiting(w, ret))
 		return true;
 	/*
-	 * What no way leads to: the cases of a switch, with the state their table was left with;
-	 * or, where nothing says that the function goes on, another one that is only called through
-	 * pointers.
+	 * Code that no way leads to is followed here: the cases of a switch, with the state their
+	 * table was left with; or, where nothing says that the function goes on, another function
+	 * that is only called through pointers.
 	 */
 	for (uint64_t off = next_unseen(w, w->last); off < w->size && (w->jumped || w->guessed);
 	     off = next_unseen(w, w->last)) {

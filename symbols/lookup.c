@@ -37,7 +37,7 @@ static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
 	f->line = go.line;
 }
 
-/* Of a module at a place; ret[0] is cleared. */
+/* Looks a place of a module up; ret[0] is cleared. */
 static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bias,
 			    struct symbols_frame *ret)
 {

@@ -73,8 +73,8 @@ struct symbols_mapping {
 	size_t image_len;
 };
 /*
- * What mmap(), munmap(), exec do.  Adding replaces what was there; an anonymous mapping, or an
- * unmapping of what holds no file, costs next to nothing and throws no cache away.
+ * These functions follow mmap(), munmap() and exec.  Adding replaces what was there; an anonymous
+ * mapping, or an unmapping of what holds no file, costs next to nothing and throws no cache away.
  */
 struct err *symbols_map(struct symbols *s, const struct symbols_mapping *m) __must_check;
 void symbols_unmap(struct symbols *s, uint64_t start, uint64_t end);
@@ -168,10 +168,10 @@ struct symbols_frame {
 };
 enum { SYMBOLS_FRAMES_MAX = 128 };	/* of one address: room for more is of no use */
 /*
- * What is at addr: innermost inlined function first, the real function last, also where there are
- * more than max (those before it are left out, then).  Returns how many there are in ret, at least
- * 1 when max is (with all unknown but module, in the worst case).  For return addresses give
- * addr - 1 (symbols_pc.lookup is already that).  About 0.1 us when asked again.
+ * Finds the functions at addr: innermost inlined function first, the real function last, also where
+ * there are more than max (those before it are left out, then).  Returns how many there are in ret,
+ * at least 1 when max is (with all unknown but module, in the worst case).  For return addresses
+ * give addr - 1 (symbols_pc.lookup is already that).  About 0.1 us when asked again.
  */
 size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *ret, size_t max);
 
@@ -294,9 +294,9 @@ struct symbols_pc {
 size_t symbols_unwind(struct symbols *s, const struct symbols_regs *regs,
 		      const struct symbols_memory *mem, struct symbols_pc *ret, size_t max);
 /*
- * One frame: regs become those of the caller, as far as known.  first: rip is not a return address
- * (innermost frame, or interrupted by a signal: the last step's *how_ret was SYMBOLS_SIGNAL).
- * False at the end.
+ * Unwinds one frame: regs become those of the caller, as far as known.  first: rip is not a return
+ * address (innermost frame, or interrupted by a signal: the last step's *how_ret was
+ * SYMBOLS_SIGNAL). False at the end.
  */
 bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 			 const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
@@ -344,7 +344,7 @@ struct symbols_function {
 };
 size_t symbols_largest_functions(const struct symbols_module *m, uint64_t min,
 				 struct symbols_function *ret, size_t max);
-/* What the file holds at an address of its own, as far as its segment goes; NULL = nothing. */
+/* Returns the file's bytes at an address of its own, as far as its segment goes; NULL = nothing. */
 const void *symbols_module_bytes(const struct symbols_module *m, uint64_t vaddr, size_t *len_ret);
 
 /* ---- types ------------------------------------------------------------------------------ */
@@ -377,8 +377,8 @@ enum symbols_type_kind symbols_type_kind(const struct symbols_type *t);
 const char *symbols_type_name(const struct symbols_type *t);
 uint64_t symbols_type_size(const struct symbols_type *t);	/* 0 = unknown */
 /*
- * Of a pointer, reference, array (its element), typedef, qualified type, function (what it
- * returns); NULL = void.
+ * Returns the type that a pointer, reference, typedef or qualified type refers to, an array's
+ * element, or what a function returns; NULL = void.
  */
 const struct symbols_type *symbols_type_target(const struct symbols_type *t);
 uint64_t symbols_type_count(const struct symbols_type *t);	/* elements of an array; 0 = open */
@@ -398,7 +398,7 @@ bool symbols_type_member(const struct symbols_type *t, const char *name, uint64_
 /* "_M_impl._M_start": *offset is where in a t that is, *type_ret (may be NULL) what it is. */
 bool symbols_type_descend(const struct symbols_type *t, const char *path, uint64_t *offset,
 			  const struct symbols_type **type_ret);
-/* The same with all that is known of it: offset is that in t, also of bit fields. */
+/* Finds the field with all that is known of it: offset is that in t, also of bit fields. */
 bool symbols_type_field(const struct symbols_type *t, const char *name,
 			struct symbols_member *ret);
 /*
@@ -426,7 +426,7 @@ const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_t
 bool symbols_type_flexible(const struct symbols_type *t, struct symbols_member *ret);
 /* The nth type that a template was made with (std::map<K, V>: 0 is K); NULL = there is none. */
 const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n);
-/* The same of the class template whose member function has the instruction at addr. */
+/* Returns argument n of the class template whose member function has the instruction at addr. */
 const struct symbols_type *symbols_function_argument(struct symbols *s, uint64_t addr, unsigned n);
 /*
  * Rust: the variant of an enumeration that the value of its discriminant selects.  *at_ret and
@@ -448,9 +448,10 @@ const struct symbols_type *symbols_type_dyn(struct symbols *s, const struct symb
 const struct symbols_type *symbols_type_find(struct symbols *s, const char *name,
 					     const struct symbols_module *first);
 /*
- * What lies offset bytes into a t: appends ".next", "[3].buckets", "" to buf (always terminated)
- * and returns the type of the innermost member that begins there, NULL when offset is outside or in
- * padding. With want_pointer a union or first member is entered as long as that leads to a pointer.
+ * Finds the member that lies offset bytes into a t: appends ".next", "[3].buckets", "" to buf
+ * (always terminated) and returns the type of the innermost member that begins there, NULL when
+ * offset is outside or in padding. With want_pointer a union or first member is entered as long as
+ * that leads to a pointer.
  */
 const struct symbols_type *symbols_type_path(const struct symbols_type *t, uint64_t offset,
 					     bool want_pointer, char *buf, size_t size);

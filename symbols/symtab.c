@@ -406,8 +406,8 @@ static const char *last_word(const char *name, size_t *len_ret)
 }
 
 /*
- * What every mangled name of that function contains, so that few need to be demangled: the last
- * identifier of the plain name, or the code of the operator; "" = unknown.
+ * Returns text that every mangled name of that function contains, so that few names need to be
+ * demangled: the last identifier of the plain name, or the code of the operator; "" = unknown.
  */
 static const char *plain_word(const char *name, char *buf, size_t size)
 {

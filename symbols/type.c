@@ -384,7 +384,7 @@ static const char *tag_word(const struct symbols_type *t)
 	       t->kind == SYMBOLS_T_ENUM ? "enum " : "";
 }
 
-/* What a declaration has around its name, which is left out here: "(*" and ")[4]". */
+/* The text that a declaration has around its name, which is left out here: "(*" and ")[4]". */
 struct declarator { char text[256]; };
 
 static void put_before(struct declarator *d, const char *word)

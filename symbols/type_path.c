@@ -88,8 +88,8 @@ static void append(char **p, char *end, const char *text)
 }
 
 /*
- * One step inwards: the part that holds *offset, which becomes the offset in it.  NULL: nothing
- * there.
+ * Goes one step inwards: to the part that holds *offset, which becomes the offset in this part.
+ * NULL: there is none.
  */
 static const struct symbols_type *path_step(const struct symbols_type *t, uint64_t *offset,
 					    bool want_pointer, char **p, char *end)

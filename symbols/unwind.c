@@ -18,7 +18,7 @@
 
 enum row_kind { ROW_EMPTY, ROW_FAST, ROW_FULL, ROW_NONE, ROW_END, ROW_INFERRED };
 
-/* What a fast row can say is saved, by offset from the CFA. */
+/* The registers that a fast row can say are saved, by offset from the CFA. */
 static const uint8_t slot_reg[SLOTS] = {
 	SYMBOLS_RIP, SYMBOLS_RBP, SYMBOLS_RBX, SYMBOLS_R12, SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15,
 };
@@ -131,7 +131,7 @@ static bool step_fast(const struct row *r, struct symbols_regs *regs,
 	return true;
 }
 
-/* One register of a full row; false: not known. */
+/* Works out one register of a full row; false: not known. */
 static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa,
 		       const struct symbols_regs *regs, const struct expr_env *env, bool signal,
 		       uint64_t *ret)
@@ -203,7 +203,7 @@ bool unwind_row(const struct cfi_row *row, struct symbols_regs *regs,
 
 /* ---- in the system call buffer --------------------------------------------------------------- */
 
-/* Of which stub is this the place where the hook jumps back to?  0: none. */
+/* Finds the stub to whose end the hook jumps back at `to'; 0: there is none. */
 static uint64_t stub_of_end(const struct symbols_memory *mem, uint64_t to)
 {
 	uint64_t info[STUB_INFO / 8];

@@ -7,7 +7,7 @@
 
 #include "symbols/cfi.h"
 
-/* What a call preserves. */
+/* The registers that a call preserves. */
 #define CALLEE_SAVED                                                                               \
 	(1u << SYMBOLS_RBX | 1u << SYMBOLS_RBP | 1u << SYMBOLS_R12 | 1u << SYMBOLS_R13 |           \
 	 1u << SYMBOLS_R14 | 1u << SYMBOLS_R15)
@@ -27,10 +27,10 @@ static inline bool unwind_word(const struct symbols_memory *mem, uint64_t addr, 
 bool unwind_is_sigreturn(const struct symbols_module *m, uint64_t vaddr);
 /* Is there a call instruction right before addr, in code that can run? */
 bool unwind_after_call(struct symbols *s, const struct symbols_memory *mem, uint64_t addr);
-/* One frame by a row.  False: registers may have been changed. */
+/* Unwinds one frame by a row.  False: registers may have been changed. */
 bool unwind_row(const struct cfi_row *row, struct symbols_regs *regs,
 		const struct symbols_memory *mem, uint64_t *cfa_ret);
-/* One frame without one. *how_ret says whether it is certain. */
+/* Unwinds one frame without a row. *how_ret says whether the result is certain. */
 bool unwind_guess(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem,
 		  bool first, uint64_t *cfa_ret, enum symbols_how *how_ret);
 /* Is there no return address on the stack above rsp? */

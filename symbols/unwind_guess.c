@@ -278,8 +278,8 @@ static const struct cfi_row *made_row(struct symbols *s, const struct symbols_me
 }
 
 /*
- * One frame by what the instructions from start to here do.  It counts when that leads to a return
- * address, and leaves no frame pointer that points into the frame which is over.
+ * Unwinds one frame by what the instructions from start to here do.  The result counts when it
+ * leads to a return address, and leaves no frame pointer that points into the frame which is over.
  */
 static bool step_made(struct symbols *s, struct symbols_regs *regs,
 		      const struct symbols_memory *mem, uint64_t start, uint64_t *cfa_ret)

@@ -309,7 +309,7 @@ struct err *worker_run(const struct worker_job *job)
 	}
 	wait_for_all(job, &w, status);
 	close_ends(&w, true);
-	/* One that waited for the other in vain does not know why. */
+	/* A process that waited for the other in vain does not know why. */
 	if (WIFEXITED(status[0]) && WEXITSTATUS(status[0]) == WORKER_ALONE && status[1])
 		return ended(status[1]);
 	return ended(status[0]);

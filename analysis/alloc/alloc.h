@@ -63,7 +63,9 @@ struct alloc_moment {		/* from event number `first` of the log on */
 	uint64_t event;		/* of the recording, done last */
 };
 
-/* What LuaJIT's format says of an address or trace from here on; see analysis/output/ljs.h. */
+/*
+ * The name that LuaJIT's format gives an address or trace from here on; see analysis/output/ljs.h.
+ */
 struct alloc_symbol {
 	uint64_t addr, proto, line;
 	const char *name;	/* NULL for a trace */
@@ -98,7 +100,7 @@ struct alloc_log {
 
 struct alloc_log *alloc_log_create(void);
 void alloc_log_destroy(struct alloc_log *l);
-/* One more sentence for l->missing. */
+/* Adds one more sentence to l->missing. */
 void alloc_missing_add(struct alloc_log *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Equal strings are equal pointers, and live as long as the log; NULL stays NULL. */
@@ -123,7 +125,7 @@ static inline void alloc_event_ahead(const struct alloc_log *l, size_t i)
 void alloc_events_room(struct alloc_log *l, size_t n);
 /* Its name is interned; returns its number. */
 uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s);
-/* What is added from now on came after this event of the recording. */
+/* Events that are added from now on came after this event of the recording. */
 void alloc_moment_set(struct alloc_log *l, uint64_t event);
 uint16_t alloc_thread(struct alloc_log *l, int tid);
 /* The recording's event before event number i of the log. */

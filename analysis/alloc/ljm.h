@@ -19,8 +19,8 @@
 #include "analysis/alloc/alloc.h"
 
 /*
- * Of a file that is cut off or damaged there is an error and, when its head could be read, a log
- * of what comes before; else *ret is NULL.  The caller destroys it.
+ * Reads a file.  For a file that is cut off or damaged there is an error and, when its head could
+ * be read, a log of what comes before the damage; else *ret is NULL.  The caller destroys it.
  */
 struct err *alloc_ljm_read(const void *bytes, size_t len, struct alloc_log **ret) __must_check;
 /* Version 3. */

@@ -11,7 +11,9 @@
 
 enum { INLINED_MAX = 64 };
 
-/* Of Lua, a file and a line may be all that is known: that is its name, as in the report. */
+/*
+ * A frame of Lua may be known by its file and line alone: they are its name then, as in the report.
+ */
 static const char *frame_name(struct alloc_log *l, const struct alloc_stack *st,
 			      const struct alloc_frame *f)
 {

@@ -39,7 +39,7 @@ static const char *type_unknown(struct alloc_log *l, const struct alloc_stack *s
 	return alloc_string(l, text);
 }
 
-/* What stacks of one group have in common: an interned string. */
+/* Returns the key that stacks of one group have in common: an interned string. */
 static const char *key_of(struct sum *s, uint32_t stack)
 {
 	const struct alloc_stack *st = &s->l->stack[stack];
@@ -233,7 +233,7 @@ static void first_pass(struct sum *s)
 	}
 }
 
-/* What all groups come to, but for the peak: theirs were at different moments. */
+/* Adds up all groups, but for the peak: the peaks of groups were at different moments. */
 static void add_up(struct alloc_totals *t)
 {
 	struct alloc_group *all = &t->all;

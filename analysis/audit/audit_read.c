@@ -135,7 +135,7 @@ static void step_over(struct in *in, struct head h)
 
 /* ---- messages -------------------- */
 
-/* What a map has, before it is known what message it is. */
+/* The fields of a map, before it is known what message the map is. */
 struct seen {
 	struct audit_text type, hint, name, event, data;
 	uint64_t address, nanotime;
@@ -210,7 +210,7 @@ static void pair_read(struct audit_log *l, struct in *in, struct seen *s)
 	}
 }
 
-/* What is wrong with it; NULL = nothing. */
+/* Makes a message of a map.  Returns what is wrong with the map; NULL = nothing. */
 static const char *message_of(struct audit_log *l, const struct seen *s, struct audit_message *m)
 {
 	if (audit_text_is(s->type, "memory")) {

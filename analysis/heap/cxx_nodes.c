@@ -32,7 +32,9 @@ const struct heap_shape shape_cxx_list = { "std::list", list_is, list_open };
 
 /* ---- maps and sets --------------------------------------------------------------------------- */
 
-/* What the tree or table inside holds, its second argument: pair<const K, V>. */
+/*
+ * Returns the type of element of the tree or table inside, its second argument: pair<const K, V>.
+ */
 static const struct symbols_type *element_of(const struct symbols_type *t, const char *inside)
 {
 	const struct symbols_type *in;

@@ -238,7 +238,10 @@ static void compare_tail(struct differ *f, const struct symbols_member *tail, ch
 	}
 }
 
-/* Of a block or variable whose bytes differ: as count of type t; words where t is not known. */
+/*
+ * Compares a block or variable whose bytes differ: as count of type t; as words where t is not
+ * known.
+ */
 void diff_compare_object(struct differ *f, const struct symbols_type *t)
 {
 	uint64_t one = symbols_type_size(t), done = 0;

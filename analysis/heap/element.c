@@ -27,7 +27,10 @@ static struct heap_value *child_of(struct heap_view *v, struct heap_value *x, co
 	return found;
 }
 
-/* What a pointer, smart or not, or what else holds one value, leads to; NULL = nothing. */
+/*
+ * Returns the value that a pointer, smart or not, or another holder of one value, leads to; NULL =
+ * nothing.
+ */
 static struct heap_value *held(struct heap_view *v, struct heap_value *x)
 {
 	static const char *const names[] = { "value", "[contained value]", "[target]", "__0" };
@@ -69,7 +72,7 @@ static bool character(struct heap_value *x, uint64_t i, struct symbols_value *re
 	return true;
 }
 
-/* One bit of a container of bits, which has no address. */
+/* Adds one bit of a container of bits, which has no address. */
 static bool bit(struct heap_view *v, const struct heap_value *x, const char *key,
 		const struct heap_value *shown, struct symbols_value *ret)
 {

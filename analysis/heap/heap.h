@@ -49,7 +49,7 @@ enum heap_where {
 	HEAP_CODE,
 	HEAP_MAPPED,		/* memory that nobody has said anything of */
 };
-/* What an address is. */
+/* The meaning of an address. */
 struct heap_place {
 	enum heap_where where;
 	const char *text;	/* "table[3].next", "p (local of main)", "main+4"; NULL = nothing */
@@ -73,11 +73,11 @@ struct heap_store_ops {
 	/* How many bytes from addr on it has; fewer than len where they end. */
 	size_t (*read)(struct heap_store *st, uint64_t addr, void *buf, size_t len);
 	/*
-	 * What an expression means: where the object is, or its value if it is in a register, and
-	 * what it is.  May be NULL: only symbols and memory decide.
+	 * Evaluates an expression: where the object is, or its value if it is in a register, and
+	 * its type.  May be NULL: only symbols and memory decide.
 	 */
 	struct err *(*eval)(struct heap_store *st, const char *text, struct symbols_value *ret);
-	/* What an address is.  Strings live until the store goes elsewhere. */
+	/* Tells the meaning of an address.  Strings live until the store goes elsewhere. */
 	void (*place)(struct heap_store *st, uint64_t addr, struct heap_place *ret);
 	/* Blocks by number, in order of address; false behind the last. */
 	bool (*block)(struct heap_store *st, size_t i, struct heap_block *ret);
@@ -217,7 +217,7 @@ struct heap_diff_options {
 	size_t writers;			/* find out who wrote so many of them */
 	const char *type;		/* only variables and blocks of this type; NULL = all */
 };
-/* What is other at the second moment than at the first; the store stands there afterwards. */
+/* Finds what differs between the two moments; the store stands at the second afterwards. */
 struct err *heap_diff_find(struct heap_store *st, const struct heap_diff_options *o,
 			   struct heap_diff *ret) __must_check;
 void heap_diff_deinit(struct heap_diff *d);
@@ -286,17 +286,17 @@ struct heap_store *heap_view_store(const struct heap_view *v);
 /* The object at addr; type NULL: what the store knows, else words. */
 struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 				 const struct symbols_type *type, uint64_t addr);
-/* The same of a bit field, which starts in the byte at addr. */
+/* Makes the value of a bit field, which starts in the byte at addr. */
 struct heap_value *heap_value_field(struct heap_view *v, const char *name,
 				    const struct symbols_type *type, uint64_t addr,
 				    const struct symbols_member *bits);
-/* What an expression means; ERR_USAGE says what is wrong with it. */
+/* Evaluates an expression; ERR_USAGE says what is wrong with it. */
 struct err *heap_value_eval(struct heap_view *v, const char *text,
 			    struct heap_value **ret) __must_check;
 /* An object of "lua" or "python" at addr, or a variable by its name; NULL = it is none. */
 struct heap_value *heap_value_guest(struct heap_view *v, const char *language, uint64_t addr,
 				    const char *name);
-/* What a pointer points to: a value of its own.  NULL: it is none, or leads nowhere. */
+/* Makes the value that a pointer points to.  NULL: x is no pointer, or leads nowhere. */
 struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p);
 /* Makes the children, once; how many there are. */
 size_t heap_value_open(struct heap_view *v, struct heap_value *x);

@@ -259,7 +259,7 @@ static void watch_in(struct finding *f)
 	}
 }
 
-/* What /proc/PID/maps says of pc; the caller frees it. */
+/* Returns the line of /proc/PID/maps for pc; the caller frees it. */
 static char *mapping_line(struct replay *r, int pid, uint64_t pc)
 {
 	char *maps, *found = NULL;

@@ -9,7 +9,7 @@
 
 #include "analysis/heap/recording.h"
 
-/* What was found for blocks of one allocation stack and size. */
+/* The type that was guessed for blocks of one allocation stack and size. */
 struct guessed {
 	uint64_t size;
 	uint32_t key;

@@ -56,13 +56,14 @@ static inline bool view_u32(struct heap_view *v, uint64_t addr, uint32_t *ret)
 /* Another child of x, filled with what is there; NULL: there are enough (x is marked CUT). */
 struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const char *name,
 			     const struct symbols_type *type, uint64_t addr);
-/* The same without a place: a number that was worked out, a remark. */
+/* Adds a value without a place: a number that was worked out, a remark. */
 struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, const char *name,
 				  const char *type, const char *text);
 /* heap_value_eval() of what needs no container. */
 struct err *value_eval(struct heap_view *v, const char *text, struct heap_value **ret) __must_check;
 /*
- * What the object of a class at *addr really is, by its vtable, and where that begins; else t.
+ * Returns the true class of the object at *addr, by its vtable, and where the object begins; else
+ * t.
  */
 const struct symbols_type *view_whole(struct heap_view *v, const struct symbols_type *t,
 				      uint64_t *addr);
@@ -92,7 +93,7 @@ size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t add
 void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols_member *field);
 /* A string in quotes: len bytes at addr, or (SIZE_MAX) up to its zero byte; NULL = missing. */
 const char *text_string(struct heap_view *v, uint64_t addr, size_t len);
-/* The same, with the zero bytes it has. */
+/* Returns the string with the zero bytes in it. */
 const char *text_string_exact(struct heap_view *v, uint64_t addr, uint64_t len);
 /* Bytes in quotes, as C writes them; more: "..." follows. */
 const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool more);

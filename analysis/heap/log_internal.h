@@ -13,7 +13,7 @@ struct log_point {		/* a place that is probed */
 	unsigned on;		/* which of --on; of a preset UINT_MAX */
 	const char *function;	/* of a preset */
 };
-/* What a preset logs: a language's machine. */
+/* A language's machine, whose objects a preset logs. */
 struct logging;
 struct log_language {
 	const char *name;	/* "LuaJIT" */

@@ -179,7 +179,10 @@ static bool has_hint(const struct audit_log *l, const char *hint)
 	return false;
 }
 
-/* It alone logs modes of the IR, and how long the machine code of each instruction is. */
+/*
+ * Is the log RaptorJIT's?  Only RaptorJIT logs modes of the IR, and how long the machine code of
+ * each instruction is.
+ */
 static bool is_raptor(const struct audit_log *l)
 {
 	return has_hint(l, "uint16_t[]") || has_hint(l, "lj_ir_mode");
@@ -300,7 +303,7 @@ static int by_place(const void *x, const void *y)
 	return a->event > b->event ? -1 : 1;
 }
 
-/* Of each address where logged memory begins the newest. */
+/* Makes the blocks: for each address where logged memory begins, the newest block. */
 static void blocks_make(struct log_store *s)
 {
 	size_t n = 0;

@@ -23,7 +23,7 @@ const struct audit_log *heap_store_log(const struct heap_store *st);
 const struct audit_message *heap_log_event(const struct heap_store *st);
 /* Is it one of RaptorJIT?  Of another kind of store: no. */
 bool heap_log_is_raptor(const struct heap_store *st);
-/* What a hint says lies there; NULL = no such type.  "T[]": T. */
+/* Returns the type that a hint names; NULL = no such type.  "T[]": T. */
 const struct symbols_type *heap_log_type(const struct heap_store *st, struct audit_text hint);
 
 /* Types of a language's objects as an ELF file. */

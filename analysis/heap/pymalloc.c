@@ -107,7 +107,7 @@ static bool free_blocks(const unsigned char *pool, uint64_t addr, uint32_t size,
 	return true;
 }
 
-/* One whose allocation was followed is known without us. */
+/* A block whose allocation was followed is known without us. */
 static bool is_known(const struct recording *r, uint64_t addr)
 {
 	size_t node = graph_find(&r->j.g, addr);

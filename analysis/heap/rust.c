@@ -148,7 +148,7 @@ static bool hash_is(struct heap_view *v, struct heap_value *x)
 	return true;
 }
 
-/* Of a set (whose values have no size) the key alone.  False: there are enough. */
+/* Adds an entry; of a set (whose values have no size) the key alone.  False: there are enough. */
 static bool entry_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *kt,
 		      uint64_t k, const struct symbols_type *vt, uint64_t val)
 {

@@ -73,7 +73,10 @@ static bool counts_read(struct heap_view *v, const struct counted *c, struct hea
 	return true;
 }
 
-/* It holds nothing alive, and most often leads back up: its object is not shown in it. */
+/*
+ * A weak reference keeps nothing alive, and most often leads back up: its object is not shown in
+ * it.
+ */
 static bool weak_is(struct heap_view *v, struct heap_value *x)
 {
 	struct counted c;
@@ -126,7 +129,10 @@ const struct heap_shape shape_rust_fat = { "Rc<[T]>", fat_is, fat_open };
 
 /* ---- trait objects: a pointer, and a vtable that tells what is there ------------------------- */
 
-/* Of x, or of what is there in an Rc: where the two words are, and what the first one points to. */
+/*
+ * Finds the two words of a trait object in x, or of the one in an Rc: where they are, and what the
+ * first one points to.
+ */
 static bool dyn_words(struct heap_value *x, bool counted, uint64_t *offset,
 		      const struct symbols_type **to)
 {

@@ -11,7 +11,7 @@ static inline bool shape_path(const struct symbols_type *t, const char *path, ui
 {
 	return symbols_type_descend(t, path, offset, type_ret);
 }
-/* What the member holds: at most 8 bytes. */
+/* Reads what the member holds: at most 8 bytes. */
 bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret);
 const char *shape_name(const struct symbols_type *t);
 /* Children "[0]" to "[data[1] - 1]": values of type t, one behind the other from data[0] on. */

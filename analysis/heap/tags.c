@@ -93,7 +93,7 @@ static size_t alike(const char *a, const char *b)
 	return n;
 }
 
-/* Of these members one is an enumeration and one a union, no more. */
+/* Is one of these members an enumeration and one a union, no more? */
 static bool only_pair(const struct symbols_member *m, size_t n)
 {
 	size_t enums = 0, unions = 0;
@@ -107,7 +107,10 @@ static bool only_pair(const struct symbols_member *m, size_t n)
 	return enums == 1 && unions == 1;
 }
 
-/* Of several enumerations that one counts whose name begins most like the union's. */
+/*
+ * Finds the tag of a union.  Among several enumerations, the one counts whose name begins most like
+ * the union's.
+ */
 size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t addr,
 		 const struct symbols_member *u)
 {

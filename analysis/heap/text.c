@@ -332,7 +332,7 @@ static const char *text_wide_character(struct heap_view *v, int64_t n, const cha
 	return heap_text(v, "%" PRId64 " %s'%.*s'", n, prefix, (int)strlen(q) - 2, q + 1);
 }
 
-/* Of a class: where it is in there, or a function. */
+/* Shows a pointer to a member of a class: where the member is in an object, or a function. */
 static const char *text_member_pointer(struct heap_view *v, const unsigned char *bytes, size_t size)
 {
 	struct heap_place p = { 0 };

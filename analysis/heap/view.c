@@ -272,7 +272,7 @@ size_t heap_value_open(struct heap_view *v, struct heap_value *x)
 
 /* ---- a value --------------------------------------------------------------------------------- */
 
-/* What x, a struct or a class that is there, is besides its fields. */
+/* Finds the shape of x, a struct or a class that is there: what x is besides its fields. */
 static void shape_find(struct heap_view *v, struct heap_value *x)
 {
 	for (const struct heap_shape *const *s = v->o.raw ? NULL : v->shapes; s && *s; s++)

@@ -80,7 +80,7 @@ static void unsample(int64_t *count, int64_t *bytes, int64_t rate)
 	*bytes = bounded((double)*bytes * scale);
 }
 
-/* What follows the first line's @. */
+/* Reads the text that follows the first line's @. */
 static struct err *rate_read(const char *kind, int64_t *ret)
 {
 	const char *slash;

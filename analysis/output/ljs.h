@@ -48,7 +48,7 @@ struct ljs_symbol {
 	const char *name;	/* name_len bytes; of a trace NULL */
 	size_t name_len;
 };
-/* One record without its header. */
+/* Reads one record without its header. */
 bool ljs_symbol_read(struct ljs_in *in, enum ljs_kind kind, unsigned version,
 		     struct ljs_symbol *ret);
 /* The whole table, from its magic to its end. */

@@ -105,7 +105,7 @@ struct err *profile_write_svg(const struct profile *p, unsigned type, const char
 /* For speedscope: all columns, those that are negative left out; type is the one it opens with. */
 struct err *profile_write_speedscope(const struct profile *p, unsigned type, const char *title,
 				     FILE *out) __must_check;
-/* One self-contained page with all columns; type is the one it opens with. */
+/* Writes one self-contained page with all columns; type is the one that the page opens with. */
 struct err *profile_write_html(const struct profile *p, unsigned type, const char *title,
 			       FILE *out) __must_check;
 /*

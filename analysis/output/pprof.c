@@ -133,8 +133,8 @@ static void write_sample(const struct profile *p, const struct sample *from, str
 }
 
 /*
- * What is known of all locations of each mapping: bit 0 names, 1 files, 2 lines; bit 3: calls are
- * inlined somewhere.
+ * Returns what is known of all locations of each mapping: bit 0 names, 1 files, 2 lines; bit 3:
+ * calls are inlined somewhere.
  */
 static uint8_t *knowledge(const struct profile *p)
 {

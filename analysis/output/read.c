@@ -12,7 +12,7 @@
 
 enum { GZIP = 16 + MAX_WBITS, FIRST = 1 << 20 };
 
-/* One gzip member after the other; *ret is the caller's to free, ends in a NUL. */
+/* Unpacks one gzip member after the other; *ret is the caller's to free, ends in a NUL. */
 static struct err *unpack(const uint8_t *bytes, size_t len, uint8_t **ret, size_t *len_ret)
 {
 	z_stream z = { .next_in = (uint8_t *)(uintptr_t)bytes, .avail_in = (uInt)len };

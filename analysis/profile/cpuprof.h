@@ -115,7 +115,10 @@ struct err *cpuprof_load(struct cpuprof *p, int fd) __must_check;
 
 /* ---- taking one ------------------------------------------------------------------------------ */
 
-/* Of all passes that run; functions by their own samples, the first of them first. */
+/*
+ * The state of all passes that run; functions by their own samples, the first CPUPROF_SOFAR of
+ * them.
+ */
 enum { CPUPROF_SOFAR = 8 };
 struct cpuprof_sofar {
 	bool naming;			/* all passes are over, a replay for names begins */
@@ -147,7 +150,7 @@ struct err *cpuprof_take(const char *trace, const struct cpuprof_options *o,
 struct profile *cpuprof_profile(const struct cpuprof *p);
 /* The text of a source, which the caller frees; NULL = it is not to be had. */
 typedef char *cpuprof_source_fn(void *ctx, const char *path);
-/* One page that needs nothing else. */
+/* Writes one page that needs nothing else. */
 void cpuprof_write_html(const struct cpuprof *p, const char *title, cpuprof_source_fn *source,
 			void *ctx, FILE *out);
 void cpuprof_write_speedscope(const struct cpuprof *p, const char *name, FILE *out);

@@ -106,7 +106,7 @@ static void page_source(char *text, FILE *out)
 	fputc(']', out);
 }
 
-/* Of the files that have most samples. */
+/* Writes the sources of the files that have most samples. */
 static void page_sources(const struct cpuprof *p, cpuprof_source_fn *source, void *ctx, FILE *out)
 {
 	uint64_t *weight = alloc_zeroed(p->strings + 1, sizeof(*weight), "a page");

@@ -17,7 +17,7 @@ void sysprof_write(const struct sysprof *s, FILE *out);
 void sysprof_report(const struct sysprof *s, FILE *out);
 /* p has just been made by cpuprof_init(). */
 void sysprof_profile(const struct sysprof *s, struct cpuprof *p);
-/* Of samples of a replay, in the order of time. */
+/* Makes a sysprof of samples of a replay, in the order of time. */
 struct sysprof *sysprof_create(const struct cpuprof *p);
 
 /* RaptorJIT's vmprofile: counts by trace and state, no stacks. */

@@ -6,7 +6,7 @@
 
 #include "analysis/profile/sysprof_internal.h"
 
-/* Of one kind, by address; the newest of equal ones counts. */
+/* Names of one kind, by address; the newest of equal ones counts. */
 struct names { struct { uint64_t addr; size_t record; } *name; size_t n, room; };
 struct sysprof_names { const struct sysprof *s; struct names of[SYMBOLS]; };
 

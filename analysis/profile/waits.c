@@ -45,7 +45,10 @@ static void end(struct waits *w, struct entered *e, uint64_t ns)
 		cpuprof_wait(w->p, &e->wait);
 }
 
-/* Of a call with one event: what of the time since the event before was no computing. */
+/*
+ * Counts the wait of a call with one event: the part of the time since the event before that was no
+ * computing.
+ */
 static void alone(struct waits *w, const struct trace_event *ev, const struct replay_task *t,
 		  uint64_t used)
 {

@@ -38,7 +38,7 @@ struct scan {
 	bool nearest;
 };
 
-/* What is looked for. */
+/* Returns the set that the scan looks for. */
 static unsigned wanted(const struct replay *r, const struct scan *s)
 {
 	return s->set ? s->set : timeline_of(r)->user;
@@ -223,8 +223,8 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct co
 }
 
 /*
- * One advance of a position step: *n = how far.  Where one of the two, the position step and the
- * user's stops, is a place, it is counted inside the process.
+ * Makes one advance of a position step: *n = how far.  Where one of the two, the position step and
+ * the user's stops, is a counting site, it is counted inside the process.
  */
 static struct err *pos_step_advance(struct replay *r, const struct scan *s, struct scan_pos_step *l,
 			       uint64_t have, struct advance_result *result, uint64_t *n)

@@ -65,7 +65,10 @@ static void put_turn(const struct inprocess *p, struct inprocess_code *c)
 	x86_put_word(&c->code, 0x89, RCX, p->slot + SLOT_LAST);
 }
 
-/* What is counted at the same address: at the beginning, whatever p itself decides. */
+/*
+ * Writes the count for another breakpoint at the same address: at the beginning, whatever p itself
+ * decides.
+ */
 static void put_over(const struct inprocess *p, struct inprocess_code *c)
 {
 	if (!p->over)
@@ -206,8 +209,8 @@ void inprocess_saved_places(const struct inprocess *p, uint64_t reg[REGS_WORDS])
 }
 
 /*
- * One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it
- * without the kernel, and there condition.c asks.
+ * One thread runs at a time, and fs_base is this thread's own for as long as it runs, unless a
+ * program sets fs_base without the kernel: there condition.c asks.
  */
 struct err *inprocess_thread(struct rp_task *t)
 {

@@ -334,9 +334,9 @@ void rp_advance_add_late(struct replay *r, const struct rp_late *late,
 }
 
 /*
- * What a string instruction stores to is a stop behind it, also where it is stepped through: of the
- * turns before, some may have been run at once, and a debug register tells no exact place there.
- * late: of the steps before this one.
+ * A store of a string instruction to a watched place is a stop behind the instruction, also where
+ * the instruction is stepped through: some of the iterations before may have been run at once, and
+ * a debug register tells no exact place there.  late: of the steps before this one.
  */
 static void hits_late(struct replay *r, const struct rp_late *late, struct advance_result *result)
 {

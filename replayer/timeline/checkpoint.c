@@ -185,9 +185,10 @@ static struct rp_spent spent_by(const struct replay *r)
 }
 
 /*
- * What it costs to write to a page for the first time since a fork: 0.5 us on bare metal, 16 where
- * a hypervisor shadows page tables.  Half as much again as to get an empty one, which we try out.
- * Where other processors are busy with the same it may be three times that.
+ * Returns what the first write to a page since a fork costs: 0.5 us on bare metal, 16 where a
+ * hypervisor shadows page tables.  The answer is half as much again as an empty page costs, which
+ * we try out.  Where other processors are busy with the same work, the cost may be three times
+ * that.
  */
 static uint64_t fault_ns(void)
 {

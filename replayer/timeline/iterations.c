@@ -90,7 +90,7 @@ static void recall(struct replay *r)
 
 /* ---- what is to be counted ------------------------------------------------------------------- */
 
-/* What is counted must leave room to the debugger's breakpoints and to search.c's jump. */
+/* A counting site must leave room to the debugger's breakpoints and to search.c's jump. */
 static bool good_place(struct rp_task *t, const struct counting_sites *p, const struct rp_set *s,
 		       const struct pun *jump, uint64_t addr)
 {
@@ -199,7 +199,7 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 	return rp_snapshot_restore(r, t, s);
 }
 
-/* One attempt in a copy; the task is where it was afterwards. */
+/* Makes one attempt in a copy; the task is where it was afterwards. */
 static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
 			   enum on_interrupt on_interrupt, struct counting_sites *p,
 			   struct iterations *u)

@@ -214,8 +214,8 @@ static int rarest(const struct counted_sites *c, uint64_t least)
 }
 
 /*
- * What costs next to nothing to count and is executed again soon: that often in a tick, most
- * likely; and more often than the one waited for in vain.
+ * Chooses a site that costs next to nothing to count and is executed again soon: that often in a
+ * tick, most likely; and more often than the one waited for in vain.
  */
 static int choose(struct periodic *c)
 {

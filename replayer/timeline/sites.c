@@ -149,10 +149,10 @@ static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
 }
 
 /*
- * What is counted now is a name for ever, and where there are no debug registers a watchpoint may
- * need the room for stores of its own (dual.c): where a count is in the way, each is a stop.  Calls
- * and pushes are stores, too, where the watchpoint is on the stack; not to be in their own bytes is
- * enough, or there would hardly be a place.
+ * A site that is counted now names positions for ever, and where there are no debug registers a
+ * watchpoint may need the room for stores of its own (dual.c): where a count is in the way, each
+ * such store is a stop.  Calls and pushes are stores, too, where the watchpoint is on the stack; a
+ * site need only be outside their own bytes, or there would hardly be a site.
  */
 static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c,
 			  enum rp_sparing sparing)

@@ -23,8 +23,9 @@ static struct err *no_stop(struct replay *r, struct rp_task *t, const struct tra
 }
 
 /*
- * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint
- * there and a look at each turn, some 10 us each: for the last turns, see iterations.c.
+ * Finds the point as landmark_find() does, with a debugger's breakpoints on the way: with a
+ * breakpoint at the point and a look at each pass, some 10 us each: for the last passes, see
+ * iterations.c.
  */
 enum { PASSES_MAX = 300 };
 
@@ -126,7 +127,7 @@ struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t,
 	return timeline->iterations.wanted ? &rp_stopped : run_to_state(r, t, ev);
 }
 
-/* One instruction; with a debugger's breakpoints in the way, to where it leads. */
+/* Runs one instruction; with a debugger's breakpoints in the way, to where it leads. */
 static struct err *debug_step(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			      const struct stops_run *asked)
 {

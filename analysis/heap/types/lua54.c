@@ -3,7 +3,7 @@
  */
 #include <stdint.h>
 
-/* Of objects, without LUA_COLLECTABLE; of values, with it. */
+/* Types of objects, without LUA_COLLECTABLE; types of values, with it. */
 enum lua_type {
 	LUA_NIL = 0, LUA_FALSE = 1, LUA_LIGHTUSERDATA = 2, LUA_INT = 3, LUA_SHORT_STRING = 4,
 	LUA_TABLE = 5, LUA_CLOSURE = 6, LUA_USERDATA = 7, LUA_THREAD = 8, LUA_UPVALUE = 9,
