@@ -32,7 +32,7 @@
  *
  * A call that would sleep is traced; but between tasks that do that often the processor goes from
  * one to the other without a stop (syscallbuf/block.c, recorder/hook_block.c).  One word in memory
- * shared by the whole tree, the token, says whose turn it is: a task's serial number,
+ * shared by the whole tree, the token, says who may run: a task's serial number,
  * TOKEN_RECORDER, or 0.  Who would sleep notes the call (BUF_NR_BLOCK), lays down the token and
  * sleeps in a place of its own; who wakes up takes it, or waits, and notes the result
  * (BUF_NR_UNBLOCK).  The recorder makes of these notes the events that it would have written
@@ -106,7 +106,7 @@ enum {
 	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
 	BUF_TSC_TRAPS = 200,
 	/*
-	 * turns of a loop that only waits, from one trap to the next (recorder/spin.c); traces
+	 * iterations of a loop that only waits, from one trap to the next (recorder/spin.c); traces
 	 * depend on it
 	 */
 	BUF_SPINS = 500,
@@ -143,8 +143,8 @@ struct buf_state {
 	uint64_t block_stack;		/* recording: top of the stack of the place to sleep in */
 	uint64_t spin_rcx;	/* the program's rcx, while a stub of a waiting loop counts */
 	/*
-	 * turns of waiting loops until one traps; the same in recording and replay, for the stubs
-	 * count it in both, and whoever makes a stub sets it
+	 * iterations of waiting loops until one traps; the same in recording and replay, for the
+	 * stubs count it in both, and whoever makes a stub sets it
 	 */
 	uint64_t spins;
 	uint64_t pos;		/* the next record's address */
@@ -249,7 +249,7 @@ enum { TOKEN_RECORDER = 0xffffffff };
 /* At FIXED_SHARED, in all processes and the recorder. */
 struct buf_shared {
 	uint32_t token;
-	uint32_t allowed;	/* nobody waits for the recorder to give him his turn */
+	uint32_t allowed;	/* no task waits for the recorder to let it run */
 	uint32_t waiting;	/* how many wait for the token in a futex */
 	uint32_t pad;
 	uint64_t seq;		/* of the last note */

@@ -4,7 +4,7 @@
  *	shell
  *	  rec                 waits; same process group as the program; ends with its status
  *	    program           its parent is rec, as if rec had simply run it
- *	    sentry            in the same process group; of no use to anybody else
+ *	    observer          in the same process group; of no use to anybody else
  *	  (init)
  *	    recorder          session of its own; traces the program and all it starts
  *
@@ -21,7 +21,7 @@
  *	what another process sends to the group
  *
  * Nothing tells a signal to a group from one to a process.  So one more process is in the group,
- * the sentry, which blocks all signals, too, and does nothing: rec asks it whether it has got the
+ * the observer, which blocks all signals, too, and does nothing: rec asks it whether it has got the
  * same.  (The kernel gives a signal first to those of a group that came last.)
  *
  * Both know of each other's end by a socket.  The recorder says: my process ID; all is recorded;
@@ -167,14 +167,14 @@ static int own_signals(void)
 
 struct watch {
 	pid_t program, recorder;
-	int sentry;		/* a socket; -1: there is none */
+	int observer;		/* a socket; -1: there is none */
 	bool ended;		/* the program has, and has been waited for */
 	int end;		/* SIGTERM has come, but not yet been passed on */
 };
 
-/* ---- the sentry ----------------------------------------------------------------------------- */
+/* ---- the observer --------------------------------------------------------------------------- */
 
-static _Noreturn void be_sentry(int fd)
+static _Noreturn void be_observer(int fd)
 {
 	const struct timespec now = { 0 };
 	sigset_t set;
@@ -193,7 +193,7 @@ static _Noreturn void be_sentry(int fd)
 }
 
 /* All signals are blocked. */
-static int start_sentry(pid_t *pid)
+static int start_observer(pid_t *pid)
 {
 	int sockets[2];
 
@@ -201,7 +201,7 @@ static int start_sentry(pid_t *pid)
 		return -1;
 	*pid = fork();
 	if (*pid == 0)
-		be_sentry(apart(sockets[1]));
+		be_observer(apart(sockets[1]));
 	close(sockets[1]);
 	if (*pid > 0)
 		return apart(sockets[0]);
@@ -209,18 +209,18 @@ static int start_sentry(pid_t *pid)
 	return -1;
 }
 
-static bool sentry_has(const struct watch *w, int sig)
+static bool observer_has(const struct watch *w, int sig)
 {
 	const struct timespec patience = { .tv_nsec = 200000000 };
-	struct pollfd p = { w->sentry, POLLIN, 0 };
+	struct pollfd p = { w->observer, POLLIN, 0 };
 	int answer = 0;
 
-	return send(w->sentry, &sig, sizeof(sig), MSG_NOSIGNAL) == sizeof(sig) &&
+	return send(w->observer, &sig, sizeof(sig), MSG_NOSIGNAL) == sizeof(sig) &&
 	       ppoll(&p, 1, &patience, NULL) == 1 &&
-	       recv(w->sentry, &answer, sizeof(answer), 0) == sizeof(answer) && answer;
+	       recv(w->observer, &answer, sizeof(answer), 0) == sizeof(answer) && answer;
 }
 
-static void end_sentry(int fd, pid_t pid)
+static void end_observer(int fd, pid_t pid)
 {
 	if (fd < 0)
 		return;
@@ -234,10 +234,10 @@ static bool was_for_group(const struct watch *w, int sig)
 {
 	enum { AGAIN_US = 2000 };
 
-	if (sentry_has(w, sig))
+	if (observer_has(w, sig))
 		return true;
 	usleep(AGAIN_US);	/* should a kernel have another order */
-	return sentry_has(w, sig);
+	return observer_has(w, sig);
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -335,9 +335,9 @@ static void watch_program(const struct front *f, struct watch *w)
 	}
 }
 
-static int wait_for_recorder(const struct front *f, pid_t program, int sentry)
+static int wait_for_recorder(const struct front *f, pid_t program, int observer)
 {
-	struct watch w = { .program = program, .sentry = sentry };
+	struct watch w = { .program = program, .observer = observer };
 	int signals = own_signals();
 	struct news news;
 
@@ -401,9 +401,9 @@ static pid_t fork_recorder(void)
 struct err *front_start(struct front *f, const struct recorder_options *o,
 			struct recorder_child *child, int *code)
 {
-	int sockets[2], sentry;
+	int sockets[2], observer;
 	sigset_t all, before;
-	pid_t pid, sentry_pid = 0;
+	pid_t pid, observer_pid = 0;
 	struct err *err;
 
 	f->rec = getpid();
@@ -430,10 +430,10 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 	close(sockets[1]);
 	f->socket = apart(sockets[0]);
 	recorder_child_forget(child);
-	sentry = start_sentry(&sentry_pid);
+	observer = start_observer(&observer_pid);
 	close_stream(STDIN_FILENO);
 	close_stream(STDOUT_FILENO);
-	*code = wait_for_recorder(f, child->pid, sentry);
-	end_sentry(sentry, sentry_pid);
+	*code = wait_for_recorder(f, child->pid, observer);
+	end_observer(observer, observer_pid);
 	return &err_end;
 }

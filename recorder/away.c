@@ -5,15 +5,15 @@
  * that was to stop (cgroup freezer), for the server of a file system that has to answer before the
  * recorder itself can read a file (FUSE), for the listener that allows it to open one (fanotify).
  * So the handling is left where it is, on its stack, and the main loop runs again on another one.
- * When what was waited for is there, the task's turn comes as any other's, and the loop that gives
- * it switches back.  That loop waits, between two turns, for the next handling that has to be left.
+ * When what was waited for is there, the task is chosen as any other, and the loop that chooses it
+ * switches back.  That loop waits, between two stops, for the next handling that has to be left.
  *
- *	stack 1	  loop - turn(A) - rec_exec() - open() ... left ............. goes on - loop
- *	stack 2					    loop - turn(B) - turn(A) ... idle
+ *	stack 1	  loop - stop of A - rec_exec() - open() ... left ............. goes on - loop
+ *	stack 2					       loop - stop of B - A ... idle
  *
- * Only who asks for it in a turn can be left.  What the turn has collected for its event, and what
- * else belongs to one turn, is put aside.  The beginning of the call it is in is written first,
- * for others run now.
+ * Only code that handles a stop can be left.  The effects that were collected for the event, and
+ * the rest of the state of one handling, are put aside.  The beginning of the call it is in is
+ * written first, for others run now.
  *
  * What may block is done by a thread of its own: the recorder's only other one is asleep in the
  * kernel meanwhile, or handles stops, which only it can.
@@ -56,7 +56,7 @@ struct helper {
 struct rec_away {
 	struct rec_away *next;
 	struct loop *loop;		/* on whose stack it was left */
-	struct rec_task *owner;		/* whose turn it was */
+	struct rec_task *owner;		/* whose stop was handled */
 	struct rec_task *waits;		/* ... for this one's stop, or NULL: */
 	struct helper *helper;		/* for what this one does */
 	bool ready, heard, owner_heard;
@@ -150,35 +150,35 @@ bool rec_away_any(void)
 	return away.list;
 }
 
-/* The state that belongs to one turn, and that others' turns would change. */
-struct turn {
+/* The state of handling one stop, which the handling of other stops would change. */
+struct handling {
 	struct rec_pending effects;
-	struct rec_task *current, *goes_on, *turn;
+	struct rec_task *current, *goes_on, *handled;
 	int goes_on_sig;
 	struct sys_span *spans;
 };
 
-static void turn_save(struct recorder *rec, struct turn *s)
+static void handling_save(struct recorder *rec, struct handling *s)
 {
 	rec_pending_save(rec, &s->effects);
 	s->current = rec->current;
 	s->goes_on = rec->goes_on;
 	s->goes_on_sig = rec->goes_on_sig;
-	s->turn = rec->turn;
+	s->handled = rec->handled;
 	s->spans = alloc_more(NULL, 1, sizeof(rec->spans), "outputs of a call");
 	memcpy(s->spans, rec->spans, sizeof(rec->spans));
-	if (rec->first == rec->turn)
+	if (rec->first == rec->handled)
 		rec->first = NULL;
 }
 
-static void turn_restore(struct recorder *rec, struct turn *s)
+static void handling_restore(struct recorder *rec, struct handling *s)
 {
 	rec_pending_restore(rec, &s->effects);
 	rec->current = s->current;
 	rec->goes_on = s->goes_on;
 	rec->goes_on_sig = s->goes_on_sig;
-	rec->turn = s->turn;
-	bug_context.tid = s->turn->tid;
+	rec->handled = s->handled;
+	bug_context.tid = s->handled->tid;
 	memcpy(rec->spans, s->spans, sizeof(rec->spans));
 	free(s->spans);
 }
@@ -200,12 +200,12 @@ static void others_run(struct recorder *rec, struct rec_away *a)
 	enum task_state was = a->owner->state;
 	struct loop *next = loop_take();
 	struct rec_away **p = &away.list;
-	struct turn turn;
+	struct handling handling;
 
 	if (!next)
 		return;
 	write_enter(rec, a->owner);
-	turn_save(rec, &turn);
+	handling_save(rec, &handling);
 	a->ready = false;
 	a->loop = away.now;
 	a->next = away.list;
@@ -223,7 +223,7 @@ static void others_run(struct recorder *rec, struct rec_away *a)
 	a->owner->away = NULL;
 	if (a->waits)
 		a->waits->away = NULL;
-	turn_restore(rec, &turn);
+	handling_restore(rec, &handling);
 	rec_task_set(a->owner, was);
 	if (a->owner_heard)
 		rec_task_stopped(a->owner, a->owner_status);
@@ -342,7 +342,7 @@ bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_
 
 static bool wait_away(struct recorder *rec, struct rec_task *t, int *status_ret)
 {
-	struct rec_away a = { .owner = rec->turn, .waits = t };
+	struct rec_away a = { .owner = rec->handled, .waits = t };
 
 	others_run(rec, &a);
 	*status_ret = a.status;
@@ -364,7 +364,7 @@ static bool injected_waits(pid_t tid, int *status_ret)
 	static struct rec_stuck stuck;
 	static uint64_t asked_ns;
 	static pid_t of;
-	struct rec_task *t = away.rec->turn;
+	struct rec_task *t = away.rec->handled;
 
 	if (!t || t->tid != tid || away.rec->in_event)
 		return false;
@@ -451,18 +451,18 @@ static bool done_soon(const struct recorder *rec, struct helper *h)
 		asleep_ns += LOOK_NS;
 		if (!h->tid || cpu != before || !sleeps(h->tid, false))
 			asleep_ns = 0;
-		if (asleep_ns && (is_covered(rec, rec->turn) ||
-				  asleep_ns >= patience_ns(rec, rec->turn)))
+		if (asleep_ns && (is_covered(rec, rec->handled) ||
+				  asleep_ns >= patience_ns(rec, rec->handled)))
 			return false;
 	}
 }
 
 void rec_away_do(void (*fn)(void *), void *ctx)
 {
-	struct rec_away a = { .owner = away.rec->turn };
+	struct rec_away a = { .owner = away.rec->handled };
 	struct helper *h = away.helpers;
 
-	/* in the middle of an event, or of no turn: nobody can run */
+	/* in the middle of an event, or no stop is handled: nobody can run */
 	if (!a.owner || away.rec->in_event) {
 		fn(ctx);
 		return;

@@ -18,17 +18,17 @@ bool rec_away_over(void);
 bool rec_away_any(void);
 /* Who has waited for what is there now is ready; true: somebody is. */
 bool rec_away_check(struct recorder *rec);
-/* t, whose turn it is, goes on with what it was in the middle of. */
+/* The handling of t, which was left, goes on. */
 void rec_away_return(struct rec_task *t);
 /* waitpid() said this of a task that is away. */
 void rec_away_heard(struct rec_task *t, int status);
 /*
  * Others go on until t, which is RUNNING, stops: it is STOPPED then, and its stop the first to be
- * handled.  In a turn alone.
+ * handled.  Only while a stop is handled.
  */
 struct err *rec_away_stop(struct recorder *rec, struct rec_task *t, int *status_ret);
 
-/* For slow_run (base/slow.h): in a turn others go on when it takes long. */
+/* For slow_run (base/slow.h): while a stop is handled, others go on when fn takes long. */
 void rec_away_do(void (*fn)(void *), void *ctx);
 
 /* Times of a task that is waited for; all 0 in the beginning. */

@@ -148,7 +148,7 @@ void rec_hook_block_consider(struct recorder *rec, struct rec_task *t);
 void rec_token_give(struct recorder *rec, struct rec_task *t);
 /* Somebody has stopped; while others run they are not to go on without us. */
 void rec_token_hold(struct recorder *rec);
-/* Whose turn it is; NULL: nobody's. */
+/* The task that has the token; NULL: none has. */
 struct rec_task *rec_token_holder(const struct recorder *rec);
 /* Take the token: true when nobody had it, or its holder is stopped or dead. */
 bool rec_token_take(struct recorder *rec);

@@ -2,7 +2,7 @@
  * cores.c - how many processors the program sees (rec --num-cores).
  *
  * Everything recorded runs on one processor.  A program that believes there are 16 starts 16
- * threads, which take turns there, and spin while they wait for one another; so it is told that
+ * threads, which share it, and spin while they wait for one another; so it is told that
  * there is one, or as many as were asked for, in each place it can look: sched_getaffinity, getcpu
  * and rdtscp, and the files of /proc, /sys and cgroups.
  *
@@ -53,7 +53,7 @@ static void cpuinfo_make(const struct rec_cores *c, unsigned cores)
 	free(real);
 }
 
-/* As it is now; the lines of real processors are those of ours by turns. */
+/* As it is now; the lines of real processors are those of ours, one after the other. */
 static void stat_make(const struct rec_cores *c, unsigned cores)
 {
 	char *real = cores_file_get("/proc/stat"), *text = NULL, *save = NULL;

@@ -401,7 +401,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
 	rec_resume_point_set(t, &regs, false);
-	t->birth = regs;
+	t->selectors = regs;
 	t->at_syscall = false;
 	rec_task_ready(t);
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));

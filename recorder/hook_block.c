@@ -2,8 +2,8 @@
  * hook_block.c - tasks that sleep in a call of the hook's and hand the processor on by themselves
  * (abi/buffer.h).
  *
- * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us;
- * by themselves 3.  A process begins to do so when it has slept in some calls in the traced way.
+ * Two threads that wake each other cost two stops each time when we do the switching, 12 us; by
+ * themselves 3.  A process begins to do so when it has slept in some calls in the traced way.
  *
  * The recorder resumes a task by giving it the token, and has the processor back when the one who
  * holds it then - it may be another - stops, or when it can take the token because everybody
@@ -120,7 +120,7 @@ void rec_hook_block_forked(struct rec_task *child)
 
 /*
  * Those who wake up by themselves must know of files what they would be told when we resumed them.
- * False: tasks with one memory and two tables of descriptors, who must not take turns by
+ * False: tasks with one memory and two tables of descriptors, who must not switch by
  * themselves.
  */
 static bool tell_blocked(struct recorder *rec)
@@ -291,12 +291,12 @@ static struct regs whole_regs(const struct rec_task *t, const struct regs *noted
 {
 	struct regs regs = *noted;
 
-	regs.cs = t->birth.cs;
-	regs.ss = t->birth.ss;
-	regs.ds = t->birth.ds;
-	regs.es = t->birth.es;
-	regs.fs = t->birth.fs;
-	regs.gs = t->birth.gs;
+	regs.cs = t->selectors.cs;
+	regs.ss = t->selectors.ss;
+	regs.ds = t->selectors.ds;
+	regs.es = t->selectors.es;
+	regs.fs = t->selectors.fs;
+	regs.gs = t->selectors.gs;
 	return regs;
 }
 

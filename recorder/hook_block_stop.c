@@ -40,7 +40,7 @@ static bool disturbed(const struct regs *regs)
 	return regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->rax == -EINTR;
 }
 
-static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t, bool turn)
+static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t, bool has_token)
 {
 	int sig = WSTOPSIG(t->status);
 	struct regs regs;
@@ -55,16 +55,16 @@ static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t
 		regs.orig_rax = (uint64_t)-1;
 		TRY(tracee_regs_set(t->tid, &regs));
 		TRY(rec_signal_unforce(rec, t, sig));
-		return turn ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+		return has_token ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
-	if (!turn && !rec_signal_matters(t, sig)) {
+	if (!has_token && !rec_signal_matters(t, sig)) {
 		if (disturbed(&regs) && !rec_signal_stops(sig))
 			return make_again(t, &regs);
 		return rec_resume(t, PTRACE_CONT, sig);
 	}
-	if (turn)
+	if (has_token)
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
-	if (turn && mine) {	/* its memory has gone meanwhile */
+	if (has_token && mine) {	/* its memory has gone meanwhile */
 		t->hook_blocked = false;
 		t->block_again = true;
 		return rec_go_on(rec, t, 0);
@@ -72,14 +72,14 @@ static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t
 	if (!t->deferred.n)
 		t->deferred_ns = now_ns();
 	rec_signals_add(&t->deferred, &info);
-	if (turn)
+	if (has_token)
 		return rec_go_on(rec, t, 0);
 	return make_again(t, &regs);
 }
 
 struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 {
-	bool turn = t->token_unnoted;
+	bool has_token = t->token_unnoted;
 	static const uint8_t no;
 	struct regs regs;
 
@@ -95,7 +95,7 @@ struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 			rec_task_ready(t);
 			return NULL;
 		}
-		return signal_while_blocked(rec, t, turn);
+		return signal_while_blocked(rec, t, has_token);
 	case STOP_GROUP:
 		t->in_group_stop = true;
 		return rec_resume(t, PTRACE_LISTEN, 0);
@@ -111,10 +111,10 @@ struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 	default:
 		rec_group_stop_ends(rec, t);
 		TRY(tracee_regs_get(t->tid, &regs));
-		if (!turn && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
+		if (!has_token && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
 			return make_again(t, &regs);
-		if (turn && disturbed(&regs) && rec_buffer_interrupted(&regs))
+		if (has_token && disturbed(&regs) && rec_buffer_interrupted(&regs))
 			TRY(tracee_regs_set(t->tid, &regs));
-		return turn ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+		return has_token ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
 }

@@ -238,7 +238,7 @@ static void clone_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	if (rec_policy_no_fork(t))
 		force(call, -EAGAIN);
 	else
-		rec_birth_enter(t);
+		rec_clone_enter(t);
 	if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
 		call->seen_args[0] &= ~(uint64_t)CLONE_UNTRACED;
 		call->changed_args = true;
@@ -251,7 +251,7 @@ static struct err *clone_exit(struct recorder *rec, struct rec_task *t, struct r
 	(void)rec;
 	(void)call;
 	(void)regs;
-	rec_birth_exit(t, ret);
+	rec_clone_exit(t, ret);
 	return NULL;
 }
 

@@ -127,12 +127,12 @@ struct rec_files *rec_files_copy(const struct rec_files *files);
 void rec_sighand_put(struct rec_sighand *sighand);
 struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
 
-/* ---- birth.c, death.c ------------------------------------------------------------------------ */
+/* ---- clone.c, death.c ------------------------------------------------------------------------ */
 /* A task of the recorded tree made another one: STOP_CLONE. */
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
 /* At the entry and the exit of that call. */
-void rec_birth_enter(struct rec_task *t);
-void rec_birth_exit(struct rec_task *t, int64_t ret);
+void rec_clone_enter(struct rec_task *t);
+void rec_clone_exit(struct rec_task *t, int64_t ret);
 /* Before a new program, and when there is one: what the kernel does to the old memory. */
 void rec_exec_leaves(struct recorder *rec, struct rec_task *t);
 void rec_exec_left(struct recorder *rec, struct rec_task *t);
@@ -191,8 +191,8 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 /* The task that may run is stopped: note what has become of the others. */
 void rec_hear_others(struct recorder *rec);
 /*
- * The same, for the order of turns alone: where there are so many tasks that the kernel takes long
- * to look at all of them, not more often than a part of the time is spent on it.
+ * The same, for the order in which tasks run alone: where there are so many tasks that the kernel
+ * takes long to look at all of them, not more often than a part of the time is spent on it.
  */
 void rec_hear_soon(struct recorder *rec);
 /* With so many tasks the kernel takes long to look at all of them. */
@@ -217,7 +217,7 @@ bool rec_resume_point_same(const struct regs *a, const struct regs *b);
 /* A SIGTRAP of ours would reset what the program has set for it. */
 bool rec_trap_blocked(const struct rec_task *t);
 
-/* ---- sched.c: whose turn it is; the main loop ------------------------------------------------ */
+/* ---- sched.c: which task runs next; the main loop -------------------------------------------- */
 struct err *rec_loop(struct recorder *rec);
 
 /* ---- inject.c: calls of the recorder's own --------------------------------------------------- */

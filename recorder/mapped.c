@@ -45,7 +45,10 @@ struct rec_file *rec_file_find(const struct stat *st)
 	return found;
 }
 
-/* Its size must not be asked for at just any time: whose turn it is then may be who serves it. */
+/*
+ * The file's size must not be asked for at just any time: the task that is handled then may be the
+ * one that serves the file.
+ */
 static bool is_served(int fd)
 {
 	enum { FUSE = 0x65735546 };	/* FUSE_SUPER_MAGIC of linux/magic.h */

@@ -119,7 +119,7 @@ bool rec_pt_group_stop(struct recorder *rec, struct rec_task *t);
 /* Is this STOP_GROUP only an interrupt of the recorder's? */
 bool rec_pt_past_group(const struct rec_task *t);
 bool rec_pt_event_stop(struct recorder *rec, struct rec_task *t);
-/* The parent at STOP_CLONE; the child's birth is in the trace. */
+/* The parent at STOP_CLONE; the trace has the child's beginning. */
 bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child,
 		   uint64_t flags, uint64_t exit_signal);
 /* Does it go on by single steps? Makes one, with a signal or 0. */

@@ -52,7 +52,7 @@ void rec_resume_point_interrupted(struct rec_task *t, enum trace_place place,
 
 /*
  * Is the task still where its last event left it, with no instruction run since?  Equal registers
- * do not say so by themselves: a loop whose turns look alike comes by again with other memory.
+ * do not say so by themselves: a loop whose iterations look alike comes by again with other memory.
  * Behind a system call they do (rcx holds the address behind it, which is seldom there otherwise,
  * and nobody comes to that address with it but from the call), and in front of one.
  */

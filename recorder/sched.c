@@ -3,8 +3,8 @@
  *
  * The recorder and all tasks share one CPU, so a resume followed by a wait is two context
  * switches and no inter-processor interrupt.  A task in user mode is waited for alone: nobody
- * else may run.  A task inside the kernel may sleep there: when others are ready it gets a
- * few turns of the CPU (sched_yield runs it, since it is the only other thread here), and if it
+ * else may run.  A task inside the kernel may sleep there: when others are ready it gets the
+ * CPU a few times (sched_yield runs it, since it is the only other thread here), and if it
  * has not come back by then it is left to sleep and the next one goes on.  That guess can
  * be wrong without harm: results of calls that may sleep go to scratch memory.
  */
@@ -118,8 +118,8 @@ static bool give_up(struct recorder *rec, struct rec_task *t, struct rec_stuck *
 }
 
 /*
- * Tasks may run one after the other without our doing (hook_block.c), until it is our turn.  Their
- * events are in the trace then.  False: nobody is left.
+ * Tasks may run one after the other without our doing (hook_block.c), until the recorder has the
+ * token.  Their events are in the trace then.  False: nobody is left.
  */
 static bool wait_for_token(struct recorder *rec, uint64_t start)
 {
@@ -167,7 +167,7 @@ static bool wait_for_token(struct recorder *rec, uint64_t start)
 }
 
 /* Nobody is ready: wait until somebody is.  False: nobody is left. */
-static bool wait_for_turn(struct recorder *rec)
+static bool wait_for_token_or_stop(struct recorder *rec)
 {
 	bool good;
 
@@ -208,7 +208,7 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 	struct proc_stat stat;
 	int status;
 
-	/* not so long where it sleeps; on a busy machine it may only wait for its turn */
+	/* not so long where it sleeps; on a busy machine it may only wait for a processor */
 	while ((took = now_ns() - start) < PATIENCE_NS) {
 		pid_t tid = waitpid(t->tid, &status, __WALL | WNOHANG);
 
@@ -251,7 +251,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))
 			return rec_wait_task(rec, t, &status);
-		wait_for_turn(rec);
+		wait_for_token_or_stop(rec);
 		return NULL;
 	}
 	if (!may_sleep)
@@ -633,7 +633,7 @@ static struct rec_task *pick(struct recorder *rec)
 }
 
 /* Handles the stop of t; or t, which is ready, goes on. */
-static struct err *turn(struct recorder *rec, struct rec_task *t)
+static struct err *handle_or_run(struct recorder *rec, struct rec_task *t)
 {
 	struct err *err;
 
@@ -642,11 +642,11 @@ static struct err *turn(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	}
 	rec->goes_on = NULL;
-	rec->turn = t;
+	rec->handled = t;
 	err = t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t);
 	if (!err && rec->goes_on)
 		err = run_on(rec, rec->goes_on, rec->goes_on_sig);
-	rec->turn = NULL;
+	rec->handled = NULL;
 	return err;
 }
 
@@ -660,13 +660,13 @@ static struct err *loop(struct recorder *rec)
 		rec_hear_soon(rec);
 		t = pick(rec);
 		if (!t) {
-			if (!wait_for_turn(rec))
+			if (!wait_for_token_or_stop(rec))
 				break;
 			continue;
 		}
 		rec->current = t;
 		t->ended = false;
-		err = turn(rec, t);
+		err = handle_or_run(rec, t);
 		if (err_catch(&err, ERR_GONE) && !t->ended)
 			rec_task_set(t, TASK_RUNNING);	/* dying: wait for the news */
 		if (err)

@@ -197,7 +197,7 @@ static void returned(const struct recorder *rec, struct rec_task *t, uint64_t no
 
 /*
  * Short times and long ones (a microsecond, a quarter of a millisecond) alike: it is not known how
- * long a turn of its loop takes.
+ * long an iteration of the task's loop takes.
  */
 bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 {
@@ -222,10 +222,10 @@ uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now)
 }
 
 /*
- * t's turn is over.  One that ends at the same call as t's turn before, with the same registers and
- * variables, was in vain: t has found a lock taken, or nothing to do.
+ * t's slice is over.  A slice that ends at the same call as t's slice before, with the same
+ * registers and variables, was in vain: t has found a lock taken, or nothing to do.
  */
-static void turn_ends(struct recorder *rec, struct rec_task *t)
+static void slice_ends(struct recorder *rec, struct rec_task *t)
 {
 	struct { struct regs regs; uint64_t stack[STACK_WORDS]; } at = { 0 };
 	struct rec_slices *s = &rec->slices;
@@ -236,8 +236,8 @@ static void turn_ends(struct recorder *rec, struct rec_task *t)
 		tracee_read_some(t->tid, at.regs.rsp, at.stack, sizeof(at.stack));
 		mark = XXH3_64bits(&at, sizeof(at)) | 1;
 	}
-	s->progress += !mark || mark != t->turn_mark;
-	t->turn_mark = mark;
+	s->progress += !mark || mark != t->left_mark;
+	t->left_mark = mark;
 }
 
 /* Its slice is over, behind a call; or some instructions later. */
@@ -280,7 +280,7 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 		return NULL;
 	if (best != current) {
 		if (current)
-			turn_ends(rec, current);
+			slice_ends(rec, current);
 		if (ready)
 			left_ready(rec, current, now);
 		returned(rec, best, now);

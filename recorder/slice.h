@@ -1,12 +1,12 @@
 /*
- * slice.h - whose turn it is: time slices, chaos, loops that only wait, locks.
+ * slice.h - which task runs next: time slices, chaos, loops that only wait, locks.
  */
 #ifndef RECORDER_SLICE_H
 #define RECORDER_SLICE_H
 
 #include "recorder/task.h"
 
-/* ---- slice.c: whose turn it is ---------------------------------------------------- */
+/* ---- slice.c: which task runs next ------------------------------------------------ */
 /* The time since the last call was t's; NULL: nobody's. */
 void rec_slice_charge(struct recorder *rec, struct rec_task *t, uint64_t now);
 void rec_slice_born(struct recorder *rec, struct rec_task *t);
@@ -22,7 +22,7 @@ bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t ri
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 /* The task is the next to run. */
 void rec_slice_first(struct recorder *rec, struct rec_task *t);
-/* t has got its turn by itself (hook_block.c). */
+/* t has got the processor by itself (hook_block.c). */
 void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
 /* t runs in user mode: is it to be interrupted, and why? */
 enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t);

@@ -10,7 +10,7 @@
  * For that search the point should be one where a jump can be put (tracee/pun.h): nearly all are.
  * Where a loop has no such place, any of its instructions will do, and replay looks for the point
  * in another way.  Not in the middle of a repeated string instruction, which has one address for
- * all of its turns: the task goes on to its end.
+ * all of its iterations: the task goes on to its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -142,7 +142,7 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
-		if (rec->turn && rec_stuck(rec, t, &stuck))
+		if (rec->handled && rec_stuck(rec, t, &stuck))
 			return rec_away_stop(rec, t, &status);
 		if (!asked && now_ns() - start >= limit_ns &&
 		    (!cpu || proc_cpu_ns(t->tid) - cpu >= limit_ns))

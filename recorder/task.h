@@ -208,7 +208,7 @@ struct rec_task {
 	unsigned *ready_n;	/* recorder.ready_n */
 	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	uint64_t v_ns;		/* virtual time: slice.c */
-	uint64_t ready_ns;	/* since when it has been waiting for its turn: slice.c */
+	uint64_t ready_ns;	/* since when it has been waiting to run: slice.c */
 	struct rec_pt *pt;	/* ptrace.h: another recorded task traces it */
 	struct rec_mm *mm;
 	struct rec_task *hash_next;
@@ -218,8 +218,8 @@ struct rec_task {
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	/* a signal has ended its clone or fork; all signals are blocked in it, but for these */
-	bool birth_again, birth_holds;
-	uint64_t birth_mask;
+	bool clone_again, clone_blocks;
+	uint64_t clone_mask;
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool asked;		/* to stop, by rec_interrupt(); the stop for that has not come */
 	/* state and status are of its end, which whoever waited for another stop has met */
@@ -231,7 +231,7 @@ struct rec_task {
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
-	/* in the middle of its turn others go on, or it is the one that is waited for: away.c */
+	/* others go on while its stop is handled, or it is the one that is waited for: away.c */
 	struct rec_away *away;
 	struct rec_policy policy;	/* size 0: the kernel has it as the program has: policy.c */
 	struct rec_files *files;
@@ -293,7 +293,7 @@ struct rec_task {
 	uint64_t name_cost_ns;	/* what naming a point in it takes, about */
 	uint64_t wasted_ns;	/* time others spent in loops, up to then */
 	uint64_t left_progress;	/* rec_slices.progress, then */
-	uint64_t turn_mark;	/* at which call, with what, its last turn ended; 0: at none */
+	uint64_t left_mark;	/* at which call, with what, its last slice ended; 0: at none */
 	uint64_t lock_addr;	/* lock_handoff.c: it has waited for the lock there */
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned starves;	/* slices of its after which others could do hardly anything */
@@ -305,7 +305,7 @@ struct rec_task {
 	/* its ENTER is written, and the call is made once more in the traced way */
 	bool block_again;
 	unsigned block_place;
-	struct regs birth;	/* an early state, for the selectors */
+	struct regs selectors;	/* an early state, for the selectors */
 	bool traced_outside;	/* it asked to be traced by a parent that is not recorded */
 	bool wait_pauses;	/* its next wait call sleeps in pause() */
 	bool dumpable_off;
@@ -327,7 +327,7 @@ struct rec_slices {
 	uint64_t wasted_ns;	/* all time that was spent in loops that wait */
 	enum slice_ask ask;	/* ... and what for */
 	uint64_t over_ns;	/* since when it is over, though it goes on; 0: it is not */
-	uint64_t progress;	/* turns that did not end as the same task's turn before */
+	uint64_t progress;	/* slices that did not end as the same task's slice before */
 	bool over, walked, yielded;
 	unsigned waits;		/* so often it was interrupted in a loop that will trap by itself */
 	unsigned steps;		/* instructions that current still has before it is over */
@@ -368,7 +368,7 @@ struct recorder {
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
 	struct rec_task *current;	/* had the CPU last */
-	struct rec_task *turn;		/* whose stop is handled; NULL: none is */
+	struct rec_task *handled;	/* its stop is handled, or it is let go on; NULL: none */
 	unsigned in_event;		/* one is being written: nobody may run */
 	bool serves;			/* recorded tasks serve files: serves.c */
 	struct rec_task *goes_on;	/* in user mode, when what is handled is handled */
@@ -413,7 +413,7 @@ struct recorder {
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t random;		/* chaos.c */
 	bool ticks_fast;		/* the next tick comes sooner than usual */
-	bool ticks_often;		/* and ticks come more often: somebody waits for his turn */
+	bool ticks_often;		/* and ticks come more often: a task waits to run */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: outer.c */
 	unsigned outer_filters;	/* how many */

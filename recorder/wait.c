@@ -101,7 +101,7 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 			if (errno != EINTR || rec_task_is_dead(t->tid))
 				return &err_gone;
 			rec_term_check(rec);
-			if (rec->turn && rec_stuck(rec, t, &stuck))
+			if (rec->handled && rec_stuck(rec, t, &stuck))
 				return rec_away_stop(rec, t, status_ret);
 		}
 	/* The task's work in user mode has no event yet: nobody may run before that is written. */

@@ -497,7 +497,7 @@ struct replay_store_log {
 void replay_log_stores(struct replay *r, const struct replay_store_log *log);
 /* Sets the clock: the caller of replay_fine() says what that does to the clock. */
 void replay_clock_set(struct replay *r, uint64_t clock);
-/* The task whose turn it is, 0 at the end. */
+/* The task that runs next, 0 at the end. */
 int replay_next_task(struct replay *r);
 
 /* ---- samples -----------------------------------------------------------------------------

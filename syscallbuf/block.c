@@ -103,7 +103,7 @@ static void note_block(struct buf_state *s, const struct frame *f, struct buf_sh
 	s->pos += r->size;
 }
 
-/* Back on turn: the result, and what the call wrote. */
+/* The task runs again: the result, and what the call wrote. */
 static void note_unblock(struct buf_state *s, struct buf_shared *sh, uint32_t me, struct plan *p,
 			int64_t ret)
 {

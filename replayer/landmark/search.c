@@ -13,7 +13,7 @@
  * same copy is the way back when a program writes or reads the very code that the jump lies in:
  * then a debug register finds the point, at 17 us a pass.
  *
- * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
+ * Rejected: int3 and a comparison by ptrace at each pass (35 us instead of some ns).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static struct err *poke_debug(pid_t pid, unsigned n, uint64_t value)
 	return NULL;
 }
 
-/* With a debug register and a look at each turn: nothing in memory changes. */
+/* With a debug register and a look at each pass: nothing in memory changes. */
 static struct err *search_debug_register(struct landmark *l, bool *found)
 {
 	enum { EXECUTE_LOCAL_0 = 1 };

@@ -253,7 +253,7 @@ static void put_slow(struct code *c, struct stub *s)
 	save(c, false);
 	save(c, true);
 	put_count(c, s);
-	/* Words first: what told false hits from the point does so at nearly every turn. */
+	/* Words first: what told false hits from the point does so in nearly every iteration. */
 	for (unsigned i = 0; i < s->words; i++) {
 		put_load(c, s->word[i].addr);
 		put_minus(c, s->word[i].value);

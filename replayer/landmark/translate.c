@@ -2,14 +2,14 @@
  * translate.c - look for a point in copies of the program's code, with the test for the point in
  * them.
  *
- * Where a jump at the point costs a stop at nearly each turn (something branches into its bytes, or
- * the program writes to the page that it is in), or cannot be put at all (a shared mapping, no
- * room), the task runs copies of its code instead: the original stays as it is, a branch in the
- * copy leads to the copy of its target, and the copy of the instruction at the point begins with
- * the test of stub.c.  Copies are made block by block when the task first comes there, which costs
- * a stop each; then the task runs at one to three times its time.  Code that the program may change
- * is compared each time before its copy runs (some instructions for eight bytes), so copies are
- * always of what is there.
+ * Where a jump at the point costs a stop in nearly each iteration (something branches into its
+ * bytes, or the program writes to the page that it is in), or cannot be put at all (a shared
+ * mapping, no room), the task runs copies of its code instead: the original stays as it is, a
+ * branch in the copy leads to the copy of its target, and the copy of the instruction at the point
+ * begins with the test of stub.c.  Copies are made block by block when the task first comes there,
+ * which costs a stop each; then the task runs at one to three times its time.  Code that the
+ * program may change is compared each time before its copy runs (some instructions for eight
+ * bytes), so copies are always of what is there.
  *
  * A search can go over to this at any stop that has the program's own state, and back.
  *

@@ -64,7 +64,7 @@ static struct err *last_of(struct replay *r, const struct position *base,
 {
 	struct counted_sites sites = { .n = p->n };
 	struct advance_result result = { 0 };
-	uint64_t turn = 0;
+	uint64_t latest = 0;
 	struct rp_task *t;
 	struct advance a = { .limit = 1, .sites = &sites, .on_interrupt = INTERRUPT_GIVES_UP };
 
@@ -87,10 +87,10 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; i < p->n && at_target(r, to, &result); i++) {
 		/* a fault has counted its own */
-		if (!sites.count[i] || sites.last[i] < turn ||
+		if (!sites.count[i] || sites.last[i] < latest ||
 		    (to->event && t && t->regs.rip == p->addr[i]))
 			continue;
-		turn = sites.last[i];
+		latest = sites.last[i];
 		*ret = sites.b[i];
 		*n = sites.count[i];
 	}

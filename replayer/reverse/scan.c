@@ -723,8 +723,8 @@ static struct err *scan_counted_steps(struct replay *r, struct scan *s, const st
 
 /*
  * A scan between from and end was given up.  The last stop is probably made by the same loop as
- * those before: its last turns are found by counting, and the scan begins there.  When that was
- * wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
+ * those before: its last iterations are found by counting, and the scan begins there.  When that
+ * was wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
  */
 static struct err *dense(struct replay *r, struct scan *s, const struct position *from,
 		       struct position *end)

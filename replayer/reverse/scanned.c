@@ -41,7 +41,7 @@ static uint64_t stops_key(const struct replay *r)
 	h = mix(h, c->pass_signals);
 	for (unsigned i = 0; i < timeline->shown_n; i++) {
 		h = mix(h, (uint64_t)timeline->shown[i].pid);
-		h = mix(mix(h, timeline->shown[i].birth), timeline->shown[i].end);
+		h = mix(mix(h, timeline->shown[i].start), timeline->shown[i].end);
 	}
 	for (unsigned i = 0; i < timeline->caught_n; i++) {
 		h = mix(mix(h, (uint64_t)timeline->caught[i].pid),

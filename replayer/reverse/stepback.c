@@ -481,11 +481,11 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct posit
 }
 
 /*
- * Where a task is when its turn begins, it was already when its last one ended, before others ran.
+ * A task that begins to run is where it was when it last ran, before others did.
  * Steps forward end there (a step is over when its instruction is), so steps back do.  Only then do
  * both lead through the same places.
  */
-static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct position *p)
+static struct err *end_of_last_run(struct replay *r, uint32_t serial, struct position *p)
 {
 	struct position at = { .where = p->where }, found = { 0 };
 	bool others = false, none = true;
@@ -579,7 +579,7 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 		position_copy(&back, &timeline->pos);
 	}
 	if (!err && !*begin && !back.pending && !back.steps_n)
-		err = end_of_last_turn(r, serial, &back);
+		err = end_of_last_run(r, serial, &back);
 	if (!err)
 		err = rp_goto(r, *begin ? &p : &back, INTERRUPT_GIVES_UP);
 	free(p.steps);

@@ -55,7 +55,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	struct timeline *timeline;
 	const struct rp_task *t;
 	bool end = false, there = false;
-	uint64_t birth = 0;
+	uint64_t start = 0;
 
 	TRY(rp_session_open(r));
 	timeline = timeline_of(r);
@@ -63,9 +63,9 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	while (!there && !end) {
 		TRY(start_advance(r, &end));
 		t = pid ? find_pid(r, pid) : rp_task_find(r, r->root);
-		if (timeline->newest && t && !birth)
-			birth = r->where;
-		there = birth && t && r->where >= event && !r->pending;
+		if (timeline->newest && t && !start)
+			start = r->where;
+		there = start && t && r->where >= event && !r->pending;
 	}
 	if (!there)
 		return pid ? err_new(ERR_USAGE,
@@ -73,7 +73,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 			   : err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
 	timeline->current = t->serial;
 	replay_show(r, t->rec_pid, true);
-	timeline->shown[0].birth = birth;
+	timeline->shown[0].start = start;
 	rp_timer_off();
 	return NULL;
 }

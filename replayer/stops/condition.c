@@ -243,7 +243,7 @@ static bool interpret(pid_t tid, const struct regs *regs, const uint8_t *code, u
 	struct machine m = { .tid = tid, .regs = regs };
 	unsigned pc = 0;
 
-	for (unsigned turn = 0; turn < ITERATIONS_MAX && pc < len; turn++) {
+	for (unsigned iteration = 0; iteration < ITERATIONS_MAX && pc < len; iteration++) {
 		uint8_t op = code[pc];
 		unsigned n = operand_size(op);
 		uint64_t x;

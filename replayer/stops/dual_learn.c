@@ -35,8 +35,8 @@ static struct learned {
 	bool dense_fixed[DENSE];		/* stays where it is: in_place() */
 	unsigned dense_n;
 	struct { uint64_t addr; unsigned n; } missed[MISSED];
-	/* turn: odd while it is written to */
-	struct { unsigned turn; struct known k; } site[SITES];
+	/* sequence: odd while it is written to */
+	struct { unsigned sequence; struct known k; } site[SITES];
 } own, *shared, *learned = &own;
 
 void dual_share(void)
@@ -150,24 +150,26 @@ bool dual_note_miss(uint64_t addr)
 static bool read_site(uint64_t addr, struct known *ret)
 {
 	unsigned at = at_of(addr, SITES),
-		 turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_ACQUIRE);
+		 sequence = __atomic_load_n(&learned->site[at].sequence, __ATOMIC_ACQUIRE);
 
 	*ret = learned->site[at].k;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return !(turn & 1) && __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED) == turn &&
+	return !(sequence & 1) &&
+	       __atomic_load_n(&learned->site[at].sequence, __ATOMIC_RELAXED) == sequence &&
 	       ret->addr == addr;
 }
 
 static void write_site(const struct known *k)
 {
 	unsigned at = at_of(k->addr, SITES),
-		 turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED);
+		 sequence = __atomic_load_n(&learned->site[at].sequence, __ATOMIC_RELAXED);
 
-	if (turn & 1 || !__atomic_compare_exchange_n(&learned->site[at].turn, &turn, turn + 1,
-						     false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (sequence & 1 ||
+	    !__atomic_compare_exchange_n(&learned->site[at].sequence, &sequence, sequence + 1,
+					 false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return; /* another's */
 	learned->site[at].k = *k;
-	__atomic_store_n(&learned->site[at].turn, turn + 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&learned->site[at].sequence, sequence + 2, __ATOMIC_RELEASE);
 }
 
 bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none)

@@ -108,7 +108,7 @@ bool inprocess_area(const struct rp_mm *mm, uint64_t addr)
 
 /* Counters, while the area that holds them is gone. */
 struct rp_carried {
-	uint64_t shared[2];	/* TURN, LEFT */
+	uint64_t shared[2];	/* SEQUENCE, LEFT */
 	unsigned n, gen;
 	struct { uint64_t left, last; } inprocess[];
 };
@@ -124,7 +124,7 @@ static void carry(struct rp_task *t)
 	stops_mm(mm)->carried = c;
 	c->n = stops_mm(mm)->inprocess_n;
 	c->gen = stops_mm(mm)->inprocess_gen;
-	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
+	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + SEQUENCE, c->shared,
 			 sizeof(c->shared));
 	for (unsigned i = 0; i < c->n; i++) {
 		c->inprocess[i].left = stops_mm(mm)->inprocess[i].rest;
@@ -142,7 +142,7 @@ static struct err *put_down(struct rp_task *t)
 
 	if (!c || c->gen != stops_mm(mm)->inprocess_gen || !stops_mm(mm)->areas[0].at)
 		return NULL;
-	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
+	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + SEQUENCE, c->shared,
 			 sizeof(c->shared)));
 	for (unsigned i = 0; i < c->n; i++) {
 		stops_mm(mm)->inprocess[i].rest = c->inprocess[i].left;
@@ -336,7 +336,9 @@ static struct err *build(struct replay *r, struct rp_task *t, const struct stops
 		p->over->site.addr = p->b.addr;
 	}
 	c = (struct inprocess_code){ .code = { .bytes = bytes, .room = STUB_ROOM, .at = p->stub },
-				     .turn = run->sites && run->sites->n > 1 ? first + TURN : 0,
+				     .sequence = run->sites && run->sites->n > 1
+							 ? first + SEQUENCE
+							 : 0,
 				     .counts = p->b.kind == REPLAY_COUNT || run->counting };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
 	good = p->trap_only ? inprocess_stub_trap(p, &c)

@@ -20,7 +20,7 @@ enum {
 	STUB_ROOM = 3000,
 	FRAME = 16 * 8,
 	/* the data page: shared words, then a slot for each stub */
-	TURN = 0,
+	SEQUENCE = 0,
 	LEFT = 8,
 	THREAD = 16,
 	SLOT = 64,
@@ -57,12 +57,12 @@ struct inprocess {
 };
 
 /*
- * A stub that is being written; turn: the word that says when, 0: it does not matter; counts: what
- * is true, instead of a trap each time.
+ * A stub that is being written; sequence: the word that numbers hits, 0: their order does not
+ * matter; counts: what is true, instead of a trap each time.
  */
 struct inprocess_code {
 	struct x86_code code;
-	uint64_t turn;
+	uint64_t sequence;
 	bool counts;
 };
 

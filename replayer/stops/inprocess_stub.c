@@ -57,11 +57,11 @@ static void jumps_here(struct inprocess_code *c, unsigned jump)
 }
 
 /* The order of several that are counted: only these ask for it. */
-static void put_turn(const struct inprocess *p, struct inprocess_code *c)
+static void put_sequence(const struct inprocess *p, struct inprocess_code *c)
 {
-	if (!c->turn)
+	if (!c->sequence)
 		return;
-	put_add(p, c, c->turn, 0x01);
+	put_add(p, c, c->sequence, 0x01);
 	x86_put_word(&c->code, 0x89, RCX, p->slot + SLOT_LAST);
 }
 
@@ -75,7 +75,7 @@ static void put_over(const struct inprocess *p, struct inprocess_code *c)
 		return;
 	put_saved(p->over, c, 0x89);
 	put_add(p->over, c, p->over->left, 0xff);
-	put_turn(p->over, c);
+	put_sequence(p->over, c);
 	put_saved(p->over, c, 0x8b);
 }
 
@@ -147,7 +147,7 @@ static unsigned put_count(const struct inprocess *p, struct inprocess_code *c, b
 	put_saved(p, c, 0x89);
 	put_add(p, c, p->left, 0xff);
 	branch = near ? x86_put_short_jump(&c->code, X86_IF_RCX_ZERO, 0) : put_jump_if_0(c);
-	put_turn(p, c);
+	put_sequence(p, c);
 	put_saved(p, c, 0x8b);
 	return branch;
 }
@@ -160,8 +160,8 @@ static void put_trap(struct inprocess *p, struct inprocess_code *c)
 }
 
 /*
- * The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices
- * the jump around a long one.
+ * The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond an iteration
+ * notices the jump around a long one.
  */
 static bool put_counted(struct inprocess *p, struct inprocess_code *c, bool near, bool *reached)
 {

@@ -273,7 +273,7 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 	return true;
 }
 
-/* How many turns of it, from here, store to nothing that is watched? */
+/* How many iterations of the instruction, from here, store to nothing that is watched? */
 static uint64_t iterations_unwatched(const struct rp_set *s, const struct rp_task *t, unsigned size)
 {
 	uint64_t iterations = t->regs.rcx;
@@ -292,7 +292,7 @@ static uint64_t iterations_unwatched(const struct rp_set *s, const struct rp_tas
 
 /*
  * At once, if at all; place: where the program has the instruction, and the run might end between
- * two turns of it.
+ * two iterations of it.
  */
 static uint64_t iterations_at_once(const struct replay *r, const struct rp_set *s,
 				   struct rp_task *t, uint64_t place, unsigned size)

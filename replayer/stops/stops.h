@@ -452,7 +452,7 @@ struct err *page_watch_write(struct rp_task *t, uint64_t addr, const void *bytes
 /* string.c */
 /*
  * Bytes of the repeated string instruction that the task is at, 0: there is none.  *size: bytes
- * that each turn moves; *fixed: it does not compare, and only ends when rcx is 0.
+ * that each iteration moves; *fixed: it does not compare, and only ends when rcx is 0.
  */
 unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed);
 /*
@@ -470,8 +470,9 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations,
 			  int *status) __must_check;
 /*
  * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports
- * it some turns late, how many depends on where it began and was interrupted: Intel's string stores
- * go in groups of 64 bytes.) place: where the program has it.  More of stops.dr_hit may be set.
+ * it some iterations late, how many depends on where it began and was interrupted: Intel's string
+ * stores go in groups of 64 bytes.) place: where the program has it.  More of stops.dr_hit may be
+ * set.
  */
 struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place) __must_check;
 

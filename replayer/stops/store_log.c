@@ -22,7 +22,7 @@ bool store_log_has(const struct store_log *l, const struct replay_break *b)
 	       b->addr >= l->def.addr && b->addr + b->len <= l->def.addr + l->def.size;
 }
 
-static void turn(struct replay *r, struct store_log *l, bool on)
+static void set_on(struct replay *r, struct store_log *l, bool on)
 {
 	l->on = on;
 	l->stops = l->stops_on = l->logged = l->events = 0;
@@ -37,9 +37,9 @@ void store_log_stopped(struct replay *r)
 	struct store_log *l = stops_of(r)->log;
 
 	if (!l->on && ++l->stops >= l->stops_wanted)
-		turn(r, l, true);
+		set_on(r, l, true);
 	else if (l->on && ++l->stops_on >= STOPS_MOST && l->stops_on * PER_STOP > l->logged)
-		turn(r, l, false);
+		set_on(r, l, false);
 }
 
 void store_log_event(struct replay *r)
@@ -53,7 +53,7 @@ void store_log_event(struct replay *r)
 	if (++l->events < WINDOW)
 		return;
 	if (l->logged < PER_EVENT * l->events)
-		turn(r, l, false);
+		set_on(r, l, false);
 	l->logged = l->events = l->stops_on = 0;
 }
 

@@ -458,7 +458,7 @@ static struct err *advance_run(struct replay *r, struct rp_task *t, const struct
 		run->set = ret->set;
 		if (timeline->iterations.wanted) {
 			err = iterations_measure(r, t, ret->set);
-			/* as many stops as there are turns are too many: from now on with stubs */
+			/* a stop an iteration is too many: from now on with stubs */
 			run->no_stubs = false;
 		}
 		debug_registers_reallocate(r);

@@ -372,7 +372,8 @@ static bool signal_stop(const struct replay *r, struct replay_stop *ret)
 }
 
 /* A task that was made by this event; pid of its maker. */
-static bool birth_stop(const struct replay *r, const struct rp_before *b, struct replay_stop *ret)
+static bool new_task_stop(const struct replay *r, const struct rp_before *b,
+			  struct replay_stop *ret)
 {
 	const struct replay_catch *c = &timeline_of(r)->catching;
 	const struct rp_task *child = r->tasks,
@@ -434,7 +435,7 @@ static bool applied_stop(struct replay *r, const struct advance_result *result,
 		/* back: in the program before, which a debugger must be told of (scan.c) */
 		return c->exec && !back;
 	}
-	if (birth_stop(r, b, ret))
+	if (new_task_stop(r, b, ret))
 		return true;
 	if (result->event != TRACE_SYSCALL && result->event != TRACE_SYSCALL_EXIT)
 		return false;

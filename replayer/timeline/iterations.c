@@ -2,12 +2,12 @@
  * iterations.c - to a point in computing code (TRACE_AT_STATE) where a debugger's breakpoints are
  * in the way of search.c's jump.
  *
- * Without the jump each pass of the point costs a stop of some 10 us, and a loop may turn millions
- * of times before.  So what is near the point is counted first, in a copy of the address space
+ * Without the jump each pass of the point costs a stop of some 10 us, and a loop may make millions
+ * of iterations before.  So what is near the point is counted first, in a copy of the address space
  * (snapshot.c) and without the debugger's breakpoints: search.c finds the point there, and the
  * instruction that was executed last before it, of some that inprocess.c counts, has been executed
  * n times.  Then the task runs with the breakpoints, stops at the n-th execution, and only the last
- * turn is looked at pass by pass.
+ * iteration is looked at pass by pass.
  *
  * Runs are broken off all the time (periodic.c's ticks, stops), so what is left of the n is kept as
  * long as the task only runs on, and, by their names, for points with a name, from which it may go

@@ -1,7 +1,7 @@
 /*
  * shown.c - the processes whose stops are reported.
  *
- * A process is shown from its birth on, or from when it was asked for, to its end; once a debugger
+ * A process is shown from its fork on, or from when it was asked for, to its end; once a debugger
  * has been told of that end the process is not shown where time is behind it, and comes again by
  * itself where it is not.
  */
@@ -51,7 +51,7 @@ void replay_show(struct replay *r, int pid, bool on)
 						     sizeof(*timeline->shown), "processes");
 		s = &timeline->shown[timeline->shown_n++];
 	}
-	*s = (struct rp_shown){ .pid = pid, .birth = r->where, .end = UINT64_MAX };
+	*s = (struct rp_shown){ .pid = pid, .start = r->where, .end = UINT64_MAX };
 }
 
 void replay_show_end(struct replay *r, int pid)
@@ -75,7 +75,7 @@ uint64_t rp_first(const struct replay *r)
 	uint64_t first = timeline->shown_n ? UINT64_MAX : timeline->first;
 
 	for (unsigned i = 0; i < timeline->shown_n; i++)
-		first = timeline->shown[i].birth < first ? timeline->shown[i].birth : first;
+		first = timeline->shown[i].start < first ? timeline->shown[i].start : first;
 	return first < timeline->first ? timeline->first : first;
 }
 

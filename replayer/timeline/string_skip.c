@@ -13,8 +13,8 @@
 enum { STRING_MIN = 100 };
 
 /*
- * Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come
- * there.
+ * Runs to behind the string instruction, left = rcx to begin with.  *n: how many iterations that
+ * was; 0: the task did not come there.
  */
 static struct err *run_behind(struct replay *r, struct rp_task *t, const struct advance *to,
 			      unsigned len, uint64_t left, uint64_t *n,

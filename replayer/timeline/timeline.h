@@ -89,8 +89,8 @@ struct rp_caught {
 	unsigned first_n;
 };
 struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known */
-/* Nothing of the process before its birth; not shown from `end' on. */
-struct rp_shown { int pid; uint64_t birth, end; };
+/* A process is shown from event `start' on, and not from event `end' on. */
+struct rp_shown { int pid; uint64_t start, end; };
 /* Where a backward move began. */
 struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
 /* Facts about an event before it is applied, for afterwards. */
@@ -226,7 +226,7 @@ struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set
 void iterations_begin(struct replay *r, struct rp_task *t, struct stops_run *run);
 struct err *iterations_limit(struct replay *r, struct rp_task *t);
 void iterations_end(struct replay *r, struct rp_task *t, struct stops_run *run, bool same_event);
-/* In the last turn?  Could it be found out how many are left? */
+/* Is the task in the last iteration?  Could it be found out how many iterations are left? */
 bool iterations_near(const struct replay *r);
 bool iterations_possible(const struct replay *r, const struct rp_task *t);
 

@@ -66,7 +66,7 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
 	}
 }
 
-/* To the last turn; rp_stopped: stopped before. */
+/* Runs to the last iteration; rp_stopped: stopped before. */
 static struct err *iterations_to_state(struct replay *r, struct rp_task *t,
 				       const struct trace_event *ev)
 {
@@ -137,7 +137,7 @@ static struct err *debug_step(struct replay *r, struct rp_task *t, const struct 
 
 	stops_of(r)->run = *asked;
 	while (!rp_regs_equal(&t->regs, &ev->regs)) {
-		if (t->regs.rip == ev->regs.rip)	/* a string instruction's turn */
+		if (t->regs.rip == ev->regs.rip)	/* a string instruction's iteration */
 			return rp_step_once(r, t);
 		rp_debug_also(r, t, asked, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);

@@ -1,5 +1,5 @@
 /*
- * birth.c - a recorded task makes another one.
+ * clone.c - a recorded task makes another one.
  */
 #include <linux/sched.h>
 #include <sys/ptrace.h>
@@ -120,30 +120,30 @@ static void write_new_task(struct recorder *rec, struct rec_task *parent, struct
  * A signal that waits ends such a call, and it is made again: for ever, where signals come faster
  * than that.  So the second time all are blocked as long as it lasts.
  */
-void rec_birth_enter(struct rec_task *t)
+void rec_clone_enter(struct rec_task *t)
 {
 	struct err *err;
 
-	if (!t->birth_again || t->birth_holds)
+	if (!t->clone_again || t->clone_blocks)
 		return;
-	err = tracee_sigmask_get(t->tid, &t->birth_mask);
+	err = tracee_sigmask_get(t->tid, &t->clone_mask);
 	if (!err)
 		err = tracee_sigmask_set(t->tid, ~0ull);
-	t->birth_holds = !err;
+	t->clone_blocks = !err;
 	err_free(err);
 }
 
 static void let_signals_through(struct rec_task *t)
 {
-	if (t->birth_holds)
-		rec_signals_release(t, t->birth_mask);
-	t->birth_holds = false;
+	if (t->clone_blocks)
+		rec_signals_release(t, t->clone_mask);
+	t->clone_blocks = false;
 }
 
-void rec_birth_exit(struct rec_task *t, int64_t ret)
+void rec_clone_exit(struct rec_task *t, int64_t ret)
 {
 	let_signals_through(t);
-	t->birth_again = ret == -ERESTARTNOINTR;
+	t->clone_again = ret == -ERESTARTNOINTR;
 }
 
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
@@ -161,15 +161,15 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	if (req.flags & CLONE_CHILD_CLEARTID)
 		child->clear_tid = req.child_tid;
 	err = child_first_stop(rec, child->tid, &status);
-	if (!err && tracee_stop_kind(status) != STOP_EVENT) {	/* killed at birth */
+	if (!err && tracee_stop_kind(status) != STOP_EVENT) {	/* killed before it ran */
 		rec_task_stopped(child, status);
 	} else {
 		rec_task_ready(child);
 		if (!err)
 			err = tracee_regs_get(child->tid, &child->last);
-		child->birth = child->last;
-		if (parent->birth_holds)
-			rec_signals_release(child, parent->birth_mask);
+		child->selectors = child->last;
+		if (parent->clone_blocks)
+			rec_signals_release(child, parent->clone_mask);
 		let_signals_through(parent);
 		if (!(req.flags & CLONE_VM))
 			rec_hook_block_forked(child);
