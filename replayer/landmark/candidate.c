@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "replayer/landmark/search.h"
+#include "replayer/machine/effect.h"
+#include "replayer/machine/processor.h"
 #include "tracee/pages.h"
 
 enum { GENERAL = 15, R11 = 6, RSP = 19 };

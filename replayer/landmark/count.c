@@ -18,6 +18,11 @@
 #include <unistd.h>
 
 #include "replayer/landmark/landmark.h"
+#include "replayer/machine/calls.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/grow.h"
+#include "replayer/machine/snapshot.h"
+#include "replayer/machine/task.h"
 
 enum { COUNTER_SIGNAL = SIGSTKFLT, RF_TF = 0x10100 };
 

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "replayer/landmark/search.h"
+#include "replayer/machine/cage.h"
 
 enum { STUB_ROOM = 4096, TRIP_AFTER = 4000 };
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "replayer/landmark/search.h"
+#include "replayer/machine/cage.h"
 
 static bool owns(const struct rp_mm *mm, uint64_t addr)
 {

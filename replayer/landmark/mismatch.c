@@ -26,6 +26,8 @@
 
 #include "base/alloc.h"
 #include "replayer/landmark/landmark.h"
+#include "replayer/machine/copy.h"
+#include "replayer/machine/effect.h"
 
 enum { MISMATCHES_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
 #define FREE_NS 100000000ull

@@ -12,6 +12,10 @@
 #include <sys/ptrace.h>
 
 #include "replayer/landmark/search.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/grow.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 
 enum { MS = 1000000 };
 

@@ -22,6 +22,10 @@
 #include <sys/user.h>
 
 #include "replayer/landmark/search.h"
+#include "replayer/machine/calls.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/snapshot.h"
 
 enum { MS = 1000000 };
 

@@ -26,6 +26,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "replayer/landmark/search.h"
+#include "replayer/machine/cage.h"
+#include "replayer/machine/event.h"
 #include "tracee/room.h"
 
 enum { TABLE_BYTES = BUCKETS * BUCKET_BYTES, AREAS = 16 };

@@ -34,6 +34,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replayer/machine/cage.h"
+#include "replayer/machine/calls.h"
 #include "replayer/machine/machine.h"
 #include "tracee/level.h"
 

@@ -18,7 +18,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "replayer/machine/calls.h"
+#include "replayer/machine/effect.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/grow.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 #include "tracee/blob.h"
 
 /* The middle of struct buf_state. */

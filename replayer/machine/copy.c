@@ -16,7 +16,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
+#include "replayer/machine/copy.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/object.h"
+#include "replayer/machine/task.h"
 
 struct rp_xstate {
 	struct rp_xstate *next;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/event.h"
 #include "replayer/machine/machine.h"
 
 struct err *diverge(const struct rp_task *t, const struct trace_event *ev, const char *fmt, ...)

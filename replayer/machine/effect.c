@@ -17,7 +17,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
+#include "replayer/machine/calls.h"
+#include "replayer/machine/effect.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/grow.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/nofork.h"
+#include "replayer/machine/object.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/task.h"
 
 static struct err *bad_effect(const struct trace_event *ev, const char *what)
 {

@@ -16,7 +16,14 @@
 #include <sys/wait.h>
 
 #include "abi/syscall.h"
+#include "replayer/machine/cage.h"
+#include "replayer/machine/calls.h"
+#include "replayer/machine/effect.h"
+#include "replayer/machine/event.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 
 /* int 0x80 is answered ENOSYS without an event. */
 static bool skip_int80(struct rp_task *t)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "replayer/machine/machine.h"
+#include "replayer/machine/task.h"
 
 enum { ID = 0x200000 };
 

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/grow.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/task.h"
 
 enum { GROW_MAX = 1 << 30 };
 

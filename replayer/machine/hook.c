@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "replayer/machine/calls.h"
 #include "replayer/machine/machine.h"
 #include "tracee/blob.h"
 #include "tracee/ticks.h"

@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/nofork.h"
 
 static void add(struct rp_mm *mm, uint64_t addr, uint64_t end, int advice)
 {

@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/object.h"
 
 enum { OBJECTS_MAX = 1 << 20, COPY_BYTES = 1 << 20, SMALL = 256 << 10 };
 

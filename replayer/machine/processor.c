@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "replayer/machine/machine.h"
+#include "replayer/machine/processor.h"
 #include "tracee/level.h"
 #include "tracee/ud2.h"
 

@@ -3,6 +3,7 @@
  */
 #include "abi/restart.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/task.h"
 
 enum { NR_RESTART_SYSCALL = 219 };
 

@@ -13,7 +13,12 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "replayer/machine/calls.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/grow.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 
 enum { TRAP_FLAG = 0x100 };
 

@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "replayer/machine/cage.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/snapshot.h"
+#include "replayer/machine/task.h"
 
 void rp_snapshot_drop(struct rp_snapshot *s)
 {

@@ -6,7 +6,10 @@
 #include <sys/ptrace.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/nofork.h"
+#include "replayer/machine/task.h"
 
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial)
 {

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/copy.h"
 #include "replayer/machine/machine.h"
+#include "replayer/machine/object.h"
 
 /* A piece of a file that is no hole. */
 struct piece {

@@ -24,6 +24,9 @@
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "replayer/machine/alarm.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/snapshot.h"
+#include "replayer/machine/task.h"
 #include "replayer/probe/probe.h"
 
 enum { MS = 1000000, SHARED_MOST = 4 << 20 };

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/probe/probe.h"
 #include "base/alloc.h"
 #include "x86/emit.h"

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/task.h"
 #include "replayer/probe/probe.h"
 #include "tracee/room.h"
 

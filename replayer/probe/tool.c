@@ -1,6 +1,7 @@
 /*
  * tool.c - the room as a tool of the machine.
  */
+#include "replayer/machine/run.h"
 #include "replayer/probe/probe.h"
 
 static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,

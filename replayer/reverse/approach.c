@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 /* A step costs 30 to 60 us: few, until the target is known to be near. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 static struct err *to_first(struct replay *r, struct replay_stop *ret)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "replayer/machine/copy.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 /*

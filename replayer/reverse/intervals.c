@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "replayer/machine/copy.h"
 #include "replayer/reverse/reverse.h"
 
 /*

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 /*

@@ -23,6 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replayer/machine/cage.h"
+#include "replayer/machine/copy.h"
+#include "replayer/machine/effect.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 enum { CHILDREN_MAX = 16384, SETS_MAX = 4096 };

@@ -23,6 +23,9 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/copy.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 /*

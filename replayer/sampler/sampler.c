@@ -33,6 +33,8 @@
  * second); a timer of the replayer's, which interrupts the task (on a busy machine the replayer is
  * woken milliseconds late, and at the places where the kernel likes to switch).
  */
+#include "replayer/machine/cage.h"
+#include "replayer/machine/run.h"
 #include "replayer/sampler/sampler.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "replayer/machine/cage.h"
 #include "replayer/session/session.h"
 
 /* Where programs map nothing: neither the kernel's choice nor anybody's idea of a heap. */

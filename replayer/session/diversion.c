@@ -19,6 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replayer/machine/cage.h"
+#include "replayer/machine/grow.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 
 enum { WRITE_MAX = 1 << 16 };

@@ -18,6 +18,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/copy.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/object.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 
 enum { WATCH_MAX = 255 };

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 #include "tracee/cpu.h"
 

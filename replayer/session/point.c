@@ -22,6 +22,9 @@
 
 #include "abi/page.h"
 #include "base/alloc.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 #include "tracee/pages.h"
 

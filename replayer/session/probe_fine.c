@@ -4,6 +4,8 @@
  */
 #include <stdlib.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 #include "replayer/stops/store_log.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 
 struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,

@@ -7,6 +7,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "replayer/machine/cage.h"
+#include "replayer/machine/calls.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/object.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/task.h"
 #include "replayer/session/session.h"
 #include "tracee/own.h"
 #include "tracee/usable.h"

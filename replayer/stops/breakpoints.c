@@ -18,6 +18,8 @@
 #include <sys/user.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 #include "replayer/stops/stops.h"
 
 /* rp_mm.int3_gen, while what is in is not a set's. */

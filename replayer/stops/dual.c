@@ -28,6 +28,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "replayer/machine/cage.h"
+#include "replayer/machine/task.h"
 #include "replayer/stops/dual.h"
 #include "base/alloc.h"
 #include "replayer/stops/stops.h"

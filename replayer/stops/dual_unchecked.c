@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "replayer/machine/cage.h"
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 #include "tracee/room.h"

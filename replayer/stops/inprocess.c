@@ -33,6 +33,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "replayer/machine/cage.h"
 #include "replayer/stops/inprocess.h"
 #include "base/alloc.h"
 #include "tracee/room.h"

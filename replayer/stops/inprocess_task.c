@@ -5,6 +5,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/stops/inprocess.h"
 
 enum { STEPS_OUT = 2000 };

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/cage.h"
 #include "replayer/stops/stops.h"
 
 struct stops_mm *stops_mm(const struct rp_mm *mm)

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/task.h"
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
 #include "x86/decode.h"

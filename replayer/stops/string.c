@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
 

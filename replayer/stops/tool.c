@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/run.h"
 #include "replayer/stops/stops.h"
 
 /* ---- around a run ---------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * trace_flag.c - single steps and the program's flags.
  */
 
+#include "replayer/machine/run.h"
 #include "replayer/stops/stops.h"
 
 /*

@@ -12,6 +12,9 @@
 
 #include "abi/restart.h"
 #include "base/alloc.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/task.h"
 #include "replayer/stops/store_log.h"
 #include "replayer/timeline/timeline.h"
 

@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 

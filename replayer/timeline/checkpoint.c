@@ -20,6 +20,8 @@
 
 #include "base/memory.h"
 #include "base/proc.h"
+#include "replayer/machine/copy.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 
 enum {

@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 
 enum { ENDS_MAX = 4096 };	/* so many events are looked at */

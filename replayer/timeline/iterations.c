@@ -22,6 +22,9 @@
 #include <sys/wait.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/run.h"
+#include "replayer/machine/snapshot.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 

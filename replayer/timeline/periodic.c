@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 
 static struct rp_shown *entry_of(const struct replay *r, int pid)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/task.h"
 #include "replayer/timeline/timeline.h"
 
 enum { STRING_MIN = 100 };

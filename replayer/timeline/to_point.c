@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/machine/event.h"
+#include "replayer/machine/processor.h"
+#include "replayer/machine/run.h"
 #include "replayer/timeline/timeline.h"
 
 /* A run has ended at what is no stop for a debugger: NULL where the task can go on. */

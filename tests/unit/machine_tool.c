@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "replayer/machine/machine.h"
+#include "replayer/machine/task.h"
 
 enum { TOOL_PROBE = 1, TOOL_STOPS = 4 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
 
 static uint8_t code[32768];

@@ -1,0 +1,35 @@
+/*
+ * effect.h - apply what an event changed: effect.c.
+ *
+ * The functions require that the task is stopped.  After an error of effect_apply() or effect_one()
+ * a part of the event is applied: the replay can only go back to a copy, or end.
+ */
+#ifndef REPLAYER_MACHINE_EFFECT_H
+#define REPLAYER_MACHINE_EFFECT_H
+
+#include "replayer/machine/machine.h"
+
+/* Applies all effects of the event to the task, which is where the event happens. */
+struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* Applies one effect that is no part of ev. */
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e);
+
+/* Writes all bytes to a descriptor of ours; failures are not told. */
+void rp_write_all(int fd, const void *what, size_t len);
+/*
+ * Works out the sum of a TRACE_SUM effect's range as it is now.  ERR_TRACE: a range that is not
+ * the program's.  Memory is as it was afterwards, unless there is an error.
+ */
+struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e,
+		       uint64_t *ret);
+/*
+ * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
+ * has no such end: the page is taken away until the task has faulted.  *page_ret = 0: there is no
+ * need to, and nothing has changed.
+ */
+struct err *effect_protect_page(struct rp_task *t, uint64_t addr, uint64_t *page_ret,
+				int *prot_ret);
+struct err *effect_unprotect_page(struct rp_task *t, uint64_t page, int prot);
+
+#endif
