@@ -13,8 +13,8 @@ struct rp_snapshot { pid_t real; struct regs regs; struct rp_mm *mm; };
 struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
 /*
  * Copies the process to run by itself, and never to go back to: shared memory is the copy's own.
- * *ret = NULL: this memory is more than `most' bytes.  After an error *ret is NULL, or a copy that is
- * to be dropped.
+ * *ret = NULL: this memory is more than `most' bytes.  After an error *ret is NULL, or a copy that
+ * is to be dropped.
  */
 struct err *rp_snapshot_aside(struct rp_task *t, uint64_t most, struct rp_snapshot **ret);
 /*

@@ -13,6 +13,8 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 
 /* A step costs 30 to 60 us: few, until the target is known to be near. */
 enum {

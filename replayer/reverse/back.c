@@ -11,6 +11,7 @@
 #include "replayer/machine/run.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/interrupt.h"
 
 static struct err *to_first(struct replay *r, struct replay_stop *ret)
 {

@@ -13,6 +13,7 @@
 #include "replayer/machine/copy.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/loader.h"
 
 /*
  * Documentation/admin-guide/mm/pagemap.rst, Linux 4.2 and on: 0 in the low bits without the right

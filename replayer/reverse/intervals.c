@@ -10,6 +10,7 @@
 
 #include "replayer/machine/copy.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/interrupt.h"
 
 /*
  * So much time is worth a worker: as much as the search has taken until now, between these; or

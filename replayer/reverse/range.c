@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/sets.h"
 #include "tracee/site.h"
 #include "x86/decode.h"
 

@@ -12,6 +12,10 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/loader.h"
+#include "replayer/stops/sets.h"
 
 /*
  * DENSE_STOPS: so many that had to be looked at one by one are too many to go on like that; or so

@@ -13,6 +13,10 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
+#include "replayer/stops/string_instruction.h"
 #include "x86/decode.h"
 
 /* A hit takes as long as five to ten steps. */

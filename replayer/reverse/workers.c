@@ -28,6 +28,9 @@
 #include "replayer/machine/effect.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 
 enum { CHILDREN_MAX = 16384, SETS_MAX = 4096 };
 

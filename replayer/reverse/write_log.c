@@ -27,6 +27,10 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 
 /*
  * After some failures the program is given time to do something else, and others who have the

@@ -24,6 +24,9 @@
 #include "replayer/machine/run.h"
 #include "replayer/machine/task.h"
 #include "replayer/session/session.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 
 enum { WRITE_MAX = 1 << 16 };
 

@@ -23,6 +23,9 @@
 #include "replayer/machine/object.h"
 #include "replayer/machine/task.h"
 #include "replayer/session/session.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 
 enum { WATCH_MAX = 255 };
 

@@ -26,6 +26,10 @@
 #include "replayer/machine/processor.h"
 #include "replayer/machine/task.h"
 #include "replayer/session/session.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 #include "tracee/pages.h"
 
 enum {

@@ -7,6 +7,8 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
 #include "replayer/session/session.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/store_log.h"
 
 /* ---- points to come back to ------------------------------------------------------------------ */

@@ -20,7 +20,15 @@
 #include "base/alloc.h"
 #include "replayer/machine/run.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/page_watch.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/written_code.h"
 
 /* rp_mm.int3_gen, while what is in is not a set's. */
 #define LEAVING UINT32_MAX

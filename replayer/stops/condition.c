@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "replayer/stops/condition.h"
 #include "replayer/stops/stops.h"
 #include "tracee/cpu.h"
 #include "x86/emit.h"

@@ -17,6 +17,8 @@
 #include <sys/user.h>
 
 #include "base/alloc.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
 #include "replayer/stops/store_log.h"
 

@@ -30,8 +30,12 @@
 
 #include "replayer/machine/cage.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/debug_registers.h"
 #include "replayer/stops/dual.h"
 #include "base/alloc.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/page_watch.h"
 #include "replayer/stops/stops.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include "replayer/stops/dual.h"
 #include "replayer/code/displace.h"
 #include "replayer/code/branches.h"
+#include "replayer/stops/inprocess_breakpoint.h"
 
 enum { NEAR = 64, BACK = DUAL_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
 

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "replayer/stops/dual.h"
+#include "replayer/stops/dual_mapping.h"
 #include "replayer/stops/stops.h"
 
 enum {

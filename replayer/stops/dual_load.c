@@ -17,6 +17,8 @@
 #include "base/bug.h"
 #include "base/hash.h"
 #include "replayer/stops/dual.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
 #include "x86/decode.h"
 
 enum { LOOKS = 200, QUEUE = 24, LOADS = 32, RUNS = 16, INSN_MAX = 15 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replayer/stops/dual.h"
+#include "replayer/stops/dual_mapping.h"
 
 struct err *dual_patch(pid_t real, const struct stub *s, bool ours)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replayer/stops/dual.h"
+#include "replayer/stops/inprocess_breakpoint.h"
 #include "replayer/stops/stops.h"
 #include "x86/decode.h"
 #include "x86/instr.h"

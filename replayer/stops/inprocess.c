@@ -34,8 +34,11 @@
 #include <sys/wait.h>
 
 #include "replayer/machine/cage.h"
+#include "replayer/stops/dual_mapping.h"
 #include "replayer/stops/inprocess.h"
 #include "base/alloc.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/written_code.h"
 #include "tracee/room.h"
 
 enum { AREAS = RP_AREAS };

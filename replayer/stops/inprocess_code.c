@@ -22,6 +22,8 @@
 
 #include "replayer/stops/inprocess.h"
 #include "abi/layout.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/written_code.h"
 #include "x86/decode.h"
 
 enum { CODE_BYTES = 7 };

@@ -3,7 +3,9 @@
  */
 #include <string.h>
 
+#include "replayer/stops/condition.h"
 #include "replayer/stops/inprocess.h"
+#include "replayer/stops/inprocess_breakpoint.h"
 
 #define NEAR 0x7ff00000ll	/* bytes that an address relative to RIP reaches */
 

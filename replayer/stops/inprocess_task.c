@@ -6,7 +6,12 @@
 #include <sys/wait.h>
 
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/dual_mapping.h"
 #include "replayer/stops/inprocess.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/page_watch.h"
 
 enum { STEPS_OUT = 2000 };
 

@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 
 #include "replayer/machine/alarm.h"
+#include "replayer/stops/interrupt.h"
 #include "replayer/stops/stops.h"
 
 /* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */

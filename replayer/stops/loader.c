@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "replayer/stops/loader.h"
 #include "replayer/stops/stops.h"
 
 enum { NOTES_MAX = 64 << 10, SECTIONS_MAX = 256, NOTE_STAPSDT = 3 };

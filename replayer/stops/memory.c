@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "replayer/machine/cage.h"
+#include "replayer/stops/page_watch.h"
 #include "replayer/stops/stops.h"
 
 struct stops_mm *stops_mm(const struct rp_mm *mm)

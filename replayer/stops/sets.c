@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "replayer/stops/condition.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
 
 bool rp_is_int3(const struct replay_break *b, pid_t pid)

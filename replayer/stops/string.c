@@ -7,7 +7,11 @@
 #include <sys/wait.h>
 
 #include "replayer/machine/task.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/string_instruction.h"
 #include "tracee/site.h"
 
 unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)

@@ -12,7 +12,9 @@
  */
 #include <string.h>
 
+#include "replayer/stops/debug_registers.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/string_instruction.h"
 #include "tracee/registers.h"
 
 enum { LATE_MAX = 256, ELEMENT_MAX = 8, DOWN = 0x400, RESUME = 0x10000 };

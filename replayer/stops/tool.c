@@ -7,7 +7,13 @@
 #include <string.h>
 
 #include "replayer/machine/run.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/page_watch.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/written_code.h"
 
 /* ---- around a run ---------------------------------------------------------------------------- */
 

@@ -3,6 +3,8 @@
  */
 
 #include "replayer/machine/run.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/dual_mapping.h"
 #include "replayer/stops/stops.h"
 
 /*

@@ -17,7 +17,10 @@
  */
 #include <sys/mman.h>
 
+#include "replayer/stops/page_watch.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/written_code.h"
 
 static bool known(const struct rp_mm *mm, uint64_t addr)
 {

@@ -15,7 +15,14 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/run.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/debug_registers.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/page_watch.h"
+#include "replayer/stops/sets.h"
 #include "replayer/stops/store_log.h"
+#include "replayer/stops/string_instruction.h"
 #include "replayer/timeline/timeline.h"
 
 enum { VALUE_MAX = 256 };

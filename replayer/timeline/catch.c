@@ -21,6 +21,8 @@
 #include "base/alloc.h"
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/condition.h"
+#include "replayer/stops/sets.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 

@@ -22,6 +22,8 @@
 #include "base/proc.h"
 #include "replayer/machine/copy.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/string_instruction.h"
 #include "replayer/timeline/timeline.h"
 
 enum {

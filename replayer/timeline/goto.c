@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replayer/stops/interrupt.h"
 #include "replayer/timeline/timeline.h"
 
 enum { DENSE_NS = 10000000 };

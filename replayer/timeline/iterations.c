@@ -25,6 +25,10 @@
 #include "replayer/machine/run.h"
 #include "replayer/machine/snapshot.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 

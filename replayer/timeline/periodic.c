@@ -17,6 +17,10 @@
 #include <string.h>
 
 #include "replayer/machine/task.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/interrupt.h"
+#include "replayer/stops/sets.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "replayer/code/displace.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/dual_mapping.h"
+#include "replayer/stops/inprocess_breakpoint.h"
+#include "replayer/stops/sets.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 #include "tracee/site.h"

@@ -10,6 +10,9 @@
 
 #include "replayer/machine/event.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/sets.h"
+#include "replayer/stops/string_instruction.h"
 #include "replayer/timeline/timeline.h"
 
 enum { STRING_MIN = 100 };

@@ -13,6 +13,8 @@
 #include "replayer/machine/event.h"
 #include "replayer/machine/processor.h"
 #include "replayer/machine/run.h"
+#include "replayer/stops/breakpoints.h"
+#include "replayer/stops/interrupt.h"
 #include "replayer/timeline/timeline.h"
 
 /* A run has ended at what is no stop for a debugger: NULL where the task can go on. */

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "replayer/stops/condition.h"
 #include "replayer/stops/inprocess.h"
 
 /* !($rsp < 0x1000): as callee.c has it */

@@ -12,6 +12,7 @@
 
 #include "replayer/machine/task.h"
 #include "replayer/reverse/reverse.h"
+#include "replayer/stops/sets.h"
 
 static uint8_t code[32768];
 

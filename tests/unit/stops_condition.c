@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "replayer/stops/condition.h"
 #include "replayer/stops/stops.h"
 #include "x86/emit.h"
 
