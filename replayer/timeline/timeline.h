@@ -1,5 +1,10 @@
 /*
  * timeline.h - positions in a recording, checkpoints, and going forward from one to another.
+ *
+ * All tasks are stopped when a function is called and when it returns.  The functions that return
+ * an error and move the replay may leave it, after an error, at any point on the way, or without
+ * tasks.  &rp_stopped: the user has interrupted a
+ * move that is given up (INTERRUPT_GIVES_UP).  The other functions move nothing.
  */
 #ifndef REPLAYER_TIMELINE_TIMELINE_H
 #define REPLAYER_TIMELINE_TIMELINE_H
@@ -212,35 +217,45 @@ static inline struct timeline *timeline_of(const struct replay *r)
 struct err *rp_timeline_open(struct replay *r) __must_check;
 
 /* iterations.c */
-/* The task is somewhere else, and has not run there. */
+/* The task is somewhere else, and has not run there: what is known of iterations is forgotten. */
 void iterations_lost(struct replay *r);
 void iterations_free(struct replay *r);
 /*
- * Run the task to the point in a copy, to find out what to count.  It is where it was afterwards.
+ * Runs the task to the point of r->ev in a copy, to find out what to count.  The task is where it
+ * was afterwards.  Where nothing can be counted, r->ev is noted as failed; that is no error.
  */
 struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set);
 /*
- * A run to the event's point is about to begin: if it is known what else is to be counted, that
- * becomes a part of it.  After the run it is none again.
+ * A run to the event's point is about to begin: if it is known what else is to be counted, the
+ * counting becomes a part of *run, until iterations_end().
  */
 void iterations_begin(struct replay *r, struct rp_task *t, struct stops_run *run);
+/* Tells the stub how many iterations are left, where the run counts them. */
 struct err *iterations_limit(struct replay *r, struct rp_task *t);
+/* The run is over: notes how many iterations are left.  same_event: r->ev is still its event. */
 void iterations_end(struct replay *r, struct rp_task *t, struct stops_run *run, bool same_event);
 /* Is the task in the last iteration?  Could it be found out how many iterations are left? */
 bool iterations_near(const struct replay *r);
 bool iterations_possible(const struct replay *r, const struct rp_task *t);
 
 /* to_point.c */
-/* For replay.find_point and replay.find_step: with what the debugger wants stops for. */
+/*
+ * For replay.find_point and replay.find_step: run the task to the point of the event, with what the
+ * debugger wants stops for.  &rp_stopped: the task has stopped before.
+ */
 struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t,
 				   const struct trace_event *ev) __must_check;
 struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t,
 				  const struct trace_event *ev) __must_check;
 
 /* advance.c */
+/*
+ * Makes the smallest move forward that a asks for.  *ret says what has happened; the present
+ * position (struct timeline) is not changed, see rp_advance_track().
+ */
 struct err *rp_advance(struct replay *r, const struct advance *a,
 		       struct advance_result *ret) __must_check;
-/* Adds what steps in the middle of a string instruction have hit. */
+/* Adds to *result what steps in the middle of a string instruction have hit. */
 void rp_advance_add_late(struct replay *r, const struct rp_late *late,
 			 struct advance_result *result);
 /* Did this advance stop for one of s?  *watch (may be NULL) = which watchpoint. */
@@ -250,29 +265,44 @@ bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsi
 bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t);
 /* Will the task, when it goes on, make its last call again? */
 bool rp_will_restart(const struct rp_task *t);
-/* How many of its stops for set, as position steps count them? */
+/* Returns how many stops for set the advance has made, as position steps count them. */
 uint64_t rp_advance_count(struct replay *r, const struct advance_result *result, unsigned set);
+/* Makes the present position that of the advance's end. */
 void rp_advance_track(struct replay *r, const struct advance_result *result);
 
 /* checkpoint.c */
+/*
+ * Makes a checkpoint of the present, and drops others where there are too many.  Does nothing where
+ * the present has no position, an event is pending, or there is one already.  After an error there
+ * is no new checkpoint, and the present is as it was.
+ */
 struct err *rp_checkpoint_take(struct replay *r);
+/* Takes a checkpoint where the last one is long enough ago. */
 struct err *rp_checkpoint_maybe(struct replay *r, enum on_interrupt on_interrupt) __must_check;
 /* Is since_ns, with nothing taken since then, long enough ago, or a part of that? */
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part);
+/*
+ * Makes the present that of the checkpoint, any number of times.  After an error there may be no
+ * tasks.
+ */
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
+/* Frees a checkpoint of the timeline's or of the caller's. */
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
-/* Makes a checkpoint that belongs to the caller; it is restored and dropped like the others. */
+/*
+ * Makes a checkpoint that belongs to the caller; it is restored and dropped like the others.
+ * Requires that nothing of a tool's is in code (rp_int3_out()).  *ret is unchanged after an error.
+ */
 struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret) __must_check;
-/* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
+/* In a fork: no processes are ours but these tasks, which rp_copy_wake() made of c. */
 struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c,
 				 struct rp_task *tasks) __must_check;
 
 /* string_skip.c */
 /*
- * The task is in the middle of a repeated string instruction, after steps: on by up to max steps,
- * at full speed.  *n: so many; 0: it is where it was.  Not where an event may be in the middle.
- * behind: the advance to behind it, which may have hits; NULL, or when it does not come there:
- * where it has any, it stays where it was.
+ * The task is in the middle of a repeated string instruction, after steps: runs it on by up to max
+ * steps, at full speed.  *n: so many; 0: the task is where it was, as where an event may be in the
+ * middle.  *behind: the advance to behind the instruction, which may have hits.  Where behind is
+ * NULL, or the task does not come there, the task stays where it was when there are hits.
  */
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
 			   enum on_interrupt on_interrupt, uint64_t *n,
@@ -284,47 +314,52 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
 bool rp_in_string(unsigned *same, const struct advance_result *result);
 
 /* position.c */
-/* The last checkpoint at p, or (before) before it. */
+/* Returns the last checkpoint at p, or (before) before p; NULL: there is none. */
 struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct position *p, bool before);
+/* Makes *to a copy of *from; the memory that *to had is freed. */
 void position_copy(struct position *to, const struct position *from);
+/* Adds n stops for set to the end of p. */
 void position_add(struct position *p, unsigned set, uint64_t n);
-/* a is p or a point on the way to it */
+/* Is a the same as p, or a point on the way to p? */
 bool position_leads(const struct position *a, const struct position *p);
 /*
- * There.  Going is no move of the user's: where an interrupt does not give it up, going is finished
- * first.
+ * Goes to p.  Going is no move of the user's: where an interrupt does not give the move up, going
+ * is finished first.
  */
 struct err *rp_goto(struct replay *r, const struct position *p,
 		    enum on_interrupt on_interrupt) __must_check;
-/* The same, with single steps through string instructions. */
+/* Goes to p with single steps through string instructions. */
 struct err *rp_goto_stepping(struct replay *r, const struct position *p,
 			     enum on_interrupt on_interrupt) __must_check;
 /*
- * Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then
- * on the way.
+ * Goes to `from' and on towards `to', as far as the replay gets until fd can be read: there are
+ * checkpoints on the way then.
  */
 struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
 			int fd, enum on_interrupt on_interrupt) __must_check;
 /*
- * There, and by that name: rp_goto() may have found a better one, which what comes later is not
- * named from.
+ * Goes to `to', and keeps this name for the present: rp_goto() may have found a better name, which
+ * positions that come later are not named from.
  */
 struct err *rp_goto_by_name(struct replay *r, const struct position *to,
 			    enum on_interrupt on_interrupt) __must_check;
 
 bool position_same(const struct position *a, const struct position *b);
-/* Behind from, and on the way to end or there */
+/* Is p behind from, and on the way to end, or the same as end? */
 bool position_within(const struct position *from, const struct position *p,
 		     const struct position *end);
+/* Takes one stop or step off the end of p. */
 void position_shorten(struct position *p);
+/* rp_advance(), and the present position follows (rp_advance_track()). */
 struct err *rp_advance_tracked(struct replay *r, const struct advance *a,
 			       struct advance_result *result) __must_check;
+/* Makes the error for a position that is not found again. */
 struct err *rp_lost(const struct replay *r);
 
 /* shown.c */
-/* The event from which on the process is not shown; 0: never. */
+/* Returns the event from which on the process is not shown; 0: it never is. */
 uint64_t rp_shown_until(const struct replay *r, int pid);
-/* The first event after which a shown process is there. */
+/* Returns the first event after which a shown process is there. */
 uint64_t rp_first(const struct replay *r);
 /* Is this event the process's end, and has the debugger been told of it? */
 bool rp_told_end(const struct replay *r, int pid, uint64_t event);
@@ -332,37 +367,44 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 /* periodic.c */
 /*
  * As rp_advance_tracked() without step, with checkpoints in long computations.  An interrupt ends
- * it at a point with a name where there is one near.  advance_result.fast and a->limit are of
- * a->set alone; a->sites is not looked at.
+ * the advance at a point with a name where there is one near.  advance_result.fast and a->limit are
+ * of a->set alone; a->sites is not looked at.
  */
 struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 				struct advance_result *result) __must_check;
 
-/* sites.c: for set, in whose way they are not */
+/* sites.c: counting sites that are not in the way of a set's breakpoints */
 struct counting_sites {
 	uint64_t addr[COUNTING_SITES];
 	uint64_t code[COUNTING_SITES];	/* replay_break.code */
 	unsigned n;
-	/* none where a store could not have a jump; none near stores at all */
+	/* NEAR: no site where a store could not have a jump then; FAR: none near stores */
 	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;
 };
-/* At pc or a little behind. */
+/* Finds sites at pc or a little behind. */
 void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc,
 		       unsigned set);
-/* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
+/*
+ * Is a breakpoint of s, or the jump for one, in [addr, addr + len)?  Requires that nothing of ours
+ * is in the code.
+ */
 bool counting_sites_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
-/* Would the jumps of any of p be in the way of one there? */
+/* Would the jump of one of p's sites be in the way of a jump at addr? */
 bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr,
 			    unsigned len);
-/* Where the task is, and nowhere else: counting_sites_at() may be beyond the end of the loop. */
+/*
+ * Finds a site where the task is, and nowhere else: those of counting_sites_at() may be beyond the
+ * end of the loop.
+ */
 void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p,
 			unsigned set);
-/* Around where the task is. */
+/* Finds sites around where the task is. */
 void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p,
 			 unsigned set);
+/* Returns the set of breakpoints that count these sites. */
 unsigned counting_sites_set(struct replay *r, const struct rp_task *t,
 			    const struct counting_sites *p);
-/* The i-th, or one in code that does not change. */
+/* Return the breakpoint that counts the i-th site, or a site in code that does not change. */
 struct replay_break counting_site(const struct rp_task *t, const struct counting_sites *p,
 				  unsigned i);
 struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr);
@@ -376,32 +418,34 @@ bool rp_at_end(struct replay *r);
 
 /* catch.c */
 /*
- * Before an advance that is to meet catchpoints: breakpoints for calls that have been patched
- * since.
+ * Called before an advance that is to meet catchpoints: sets breakpoints for calls that have been
+ * patched since.
  */
 void rp_catch_refresh(struct replay *r);
-/* rp_next() has been done. */
+/* Notes the facts about r->ev, which rp_next() has read, before it is applied. */
 void rp_catch_before(struct replay *r, struct rp_before *b);
 /*
- * Did an advance to or over an event end at a stop?  back: only asked, on the way from a
+ * Did an advance to or over an event end at a stop?  back: the question is asked on the way from a
  * checkpoint.
  */
 bool rp_catch_advance(struct replay *r, const struct advance_result *result,
 		      const struct rp_before *b, bool back, struct replay_stop *ret);
-/* At a breakpoint: is it only a caught call? */
+/* The task is at a breakpoint: is that only a caught call? */
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
-/* A move begins: nothing special is shown any more. */
+/* A move begins: the present is shown plainly from now on.  Returns the view until now. */
 struct rp_view rp_catch_leave(struct replay *r);
-/* ... forward: is the next stop right here, or one step away? */
+/* A forward move begins: is the next stop right here, or one step away?  Then *done. */
 struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret,
 			 bool *done) __must_check;
-/* ... backward: is the breakpoint here the stop? */
+/* A backward move begins: is the breakpoint here the stop? */
 bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret);
-/* A backward move has arrived at ret: as that is to be shown. */
+/* A backward move has arrived at *ret: makes the view, and *ret, what is to be shown. */
 struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from,
 			     enum on_interrupt on_interrupt,
 			     struct replay_stop *ret) __must_check;
+/* Makes *regs, which are those of t, what the view shows. */
 void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
+/* Is the task shown at the entry of a call? */
 bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
 
 #endif
