@@ -157,27 +157,32 @@ struct server {
 	size_t in_len;
 };
 
-/* A command: args is what follows its prefix, NUL-terminated.  It fills s->out. */
+/*
+ * A handler of a packet: args is the text that follows the packet's prefix, NUL-terminated.  It
+ * fills s->out.  All functions below require that the replay stands, as between two moves; only
+ * those that go or step move it.  Where the replay itself fails, a handler leaves the error in
+ * s->err, and the session ends.
+ */
 typedef void handler(struct server *s, const char *args, size_t len);
 
 /* ---- reply.c ----------------------------------------------------------------------- */
 void reply_ok(struct server *s);
 void reply_bad(struct server *s);
-/* OK, or E01 for an error, which is freed. */
+/* Answers OK, or E01 for an error, which is freed. */
 void reply_done(struct server *s, struct err *err);
 
-/* gdb's number of a signal */
+/* Returns gdb's number of a signal. */
 int gdb_signal(int sig);
 
 /* ---- known.c ----------------------------------------------------------------------- */
-/* NULL: the debugger has not been told of it. */
+/* Returns NULL where the debugger has not been told of the process. */
 struct known *known_find(const struct server *s, int pid);
 bool process_known(const struct server *s, int pid);
 /* The debugger is told of the process now. */
 void process_told(struct server *s, int pid);
 
 /* ---- process.c --------------------------------------------------------------------- */
-/* The debugger has just been told of its end; has let go of it. */
+/* The debugger has just been told of the process's end, or has let go of the process. */
 void process_ended(struct server *s, int pid);
 void process_let_go(struct server *s, int pid);
 /*
@@ -186,23 +191,26 @@ void process_let_go(struct server *s, int pid);
  */
 struct err *process_breaks(struct server *s) __must_check;
 void process_going(struct server *s, bool back);
-/* Those that have not been forked yet, where this is: "_gone PID" lines. */
+/* Appends a "_gone PID" line for each process that has not been forked yet at the present. */
 void process_gone(struct server *s, struct reply *o);
 void process_libraries_told(struct server *s);
 /* Is the list that was told of the thread being read not true here? */
 bool process_libraries_old(struct server *s);
-/* A thread of one whose libraries are others than those it was told of, 0: none. */
+/*
+ * Returns a thread of a process whose libraries are others than those that the debugger was told
+ * of, 0: there is none.
+ */
 int process_libraries_changed(struct server *s);
 
 /* ---- thread.c ---------------------------------------------------------------------- */
-/* "pPID.TID", "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
+/* Reads "pPID.TID" or "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
 bool parse_thread(const char **p, int64_t *pid, int64_t *tid);
 void put_thread(struct server *s, int tid);
-/* We are somewhere else: what gdb has chosen (Hg, Hc, thread N) is no more. */
+/* The replay is somewhere else: forgets the threads that gdb has chosen (Hg, Hc, thread N). */
 void threads_unchosen(struct server *s);
-/* The user's, or where we are. */
+/* Returns the user's thread, or that of the present. */
 int thread_meant(const struct server *s);
-/* The one that Hg chose. */
+/* Returns the thread that Hg chose. */
 int thread_to_read(const struct server *s);
 
 /* ---- the commands ------------------------------------------------------------------- */
@@ -210,7 +218,7 @@ int thread_to_read(const struct server *s);
 handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why, do_run_again, do_attach;
 int stop_signal(const struct server *s, const struct replay_stop *stop);
 void put_stop(struct server *s, const struct replay_stop *stop);
-/* The answer to a resume. */
+/* Fills the answer to a resume. */
 void stop_reply(struct server *s, const struct replay_stop *stop);
 /* lldb.c */
 handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop,
@@ -229,13 +237,13 @@ handler do_register, do_registers, do_set_register, do_set_registers, do_set_mem
 /* points.c */
 handler do_insert, do_remove;
 /*
- * "TID[+] [ADDRESS:TID,TID...]...": the user's thread; is scheduler-locking on; where breakpoints
- * are for some threads only.  False: nothing new.
+ * Reads "TID[+] [ADDRESS:TID,TID...]...": the user's thread; is scheduler-locking on; where
+ * breakpoints are for some threads only.  False: nothing is new.
  */
 bool points_threads(struct server *s, const char *text);
 void points_implied(struct server *s, const char *text);
 bool points_implied_end(struct server *s, const struct replay_stop *stop);
-/* The condition of a breakpoint, with its threads. */
+/* Returns the condition of a breakpoint, with its threads. */
 unsigned points_condition(struct server *s, const struct replay_break *b);
 /* Is there a watchpoint? */
 bool points_watch(const struct server *s);
@@ -246,33 +254,34 @@ bool points_watch(const struct server *s);
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);
 void callee_inserted(struct server *s, const struct replay_break *b);
-/*
- * Is a breakpoint set there?  A condition for thread tid: (stack) with no more on its stack than at
- * rsp, or (same) just so much.
- */
+/* Is a breakpoint set at addr? */
 bool callee_is_set(const struct server *s, uint64_t addr);
+/*
+ * Returns a condition for thread tid: (stack) with no more on its stack than at rsp, or (same) just
+ * so much.
+ */
 unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, bool same);
 /*
- * The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is
- * none.
+ * Returns the address of the call that comes back to `back_to', direct or not; 0: there is none, or
+ * none that can be told.
  */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to);
 /*
- * Around a move back.  true: to the entry of what has returned; its own calls are no stops until
- * callee_end().
+ * Called around a move back.  True: the move goes to the entry of the function that has returned,
+ * whose own calls are no stops until callee_end().
  */
 bool callee_begin(struct server *s);
 void callee_end(struct server *s, bool at_break);
 /*
- * lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made,
- * farther than one instruction).
+ * lines.c: steps back are by lines from now on (lines_mode()); reads what lines there are
+ * (lines_table()); makes such a step (lines_back(); *done: made, farther than one instruction).
  */
 void lines_mode(struct server *s, enum lines_mode mode);
 bool lines_table(struct server *s, const char *p);
 struct err *lines_back(struct server *s, int tid, struct replay_stop *stop,
 		       bool *done) __must_check;
 void lines_wanted(struct server *s, struct reply *o);
-/* A step back from there has come onto a return: on to the call, for reverse-next. */
+/* A step back from `from' has come onto a return: goes on to the call, for reverse-next. */
 struct err *lines_over_call(struct server *s, int tid, const struct regs *from,
 			    struct replay_stop *stop) __must_check;
 void lines_deinit(struct server *s);
@@ -280,47 +289,47 @@ void lines_deinit(struct server *s);
 handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write,
 	do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);
-/* The file that is mapped at addr; name stays as it is where none is. */
+/* Copies the name of the file that is mapped at addr; name is unchanged where none is. */
 void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
 /* link.c */
 handler do_libraries, do_tls_address;
-/* Other libraries than at the last time this was asked? */
+/* Are there other libraries than at the last time this was asked? */
 bool link_changed(struct server *s);
-/* Over its libraries. */
+/* Returns a hash over the libraries of the process. */
 uint64_t link_sum(struct server *s);
 bool link_settled(struct server *s);
 /*
- * Where the loader stops for debuggers in the process of that thread, 0: not known; and a condition
- * that holds where it does so for an unloading.
+ * Returns where the loader stops for debuggers in the process of that thread, 0: not known;
+ * *unloading: a condition that holds where the loader does so for an unloading.
  */
 uint64_t link_place(struct server *s, int tid, unsigned *unloading);
 /* monitor.c */
 handler do_monitor;
 
 /* ---- packet.c --------------------------------------------------------------------- */
-/* Next packet, unescaped, NUL-terminated in buf (PACKET_MAX + 1).  false: connection gone. */
+/* Reads a packet, unescaped and NUL-terminated, to buf (PACKET_MAX + 1).  False: no connection. */
 bool packet_read(struct server *s, char *buf, size_t *len_ret);
 /*
  * Returns the descriptor that ends a move when it can be read: the connection, unless a ^C is here
  * already.
  */
 int packet_interrupts(const struct server *s);
-/* Text for the user, while a move is going on. */
+/* Sends text for the user, while a move is going on.  False: connection gone. */
 bool packet_console(struct server *s, const char *text);
-/* Send s->out, empty it.  false: connection gone. */
+/* Sends s->out and empties it.  False: connection gone. */
 bool packet_send(struct server *s);
 void reply_bytes(struct reply *o, const void *bytes, size_t len);
 void reply_text(struct reply *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void reply_hex(struct reply *o, const void *bytes, size_t len);
-/* Escaped; what is no UTF-8 becomes question marks. */
+/* Appends text escaped; bytes that are no UTF-8 become question marks. */
 void reply_xml(struct reply *o, const char *text);
-/* Hex number at *p, which moves on; false when there is none or it is too long. */
+/* Reads a hex number at *p, which moves on; false when there is none or it is too long. */
 bool parse_hex(const char **p, uint64_t *ret);
-/* "c" after an expected character; moves on. */
+/* Is the character at *p this one?  Then *p moves on. */
 bool parse_char(const char **p, char c);
-/* "ADDR,LENGTH", both hex; moves on. */
+/* Reads "ADDR,LENGTH", both hex; *p moves on.  False: something else is there. */
 bool parse_range(const char **p, uint64_t *addr, uint64_t *len);
-/* Hex text of bytes up to a character that is none; false when odd or too long. */
+/* Reads bytes as hex text, up to another character; false when odd or too long. */
 bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret);
 
 /* ---- target.c: registers, threads, auxv as gdb wants them ------------------------------ */
@@ -332,23 +341,23 @@ struct err *target_set_registers(struct server *s, int tid, const char *hex) __m
 struct err *target_set_register(struct server *s, int tid, uint64_t n,
 				const char *hex) __must_check;
 void target_threads_xml(struct server *s, struct reply *o);
-/* Fills TASKS_MAX, returns how many. */
+/* Fills at most TASKS_MAX tasks, returns how many there are. */
 unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks);
 bool target_task(struct server *s, int tid, struct replay_task *ret);
 
 /* ---- monitor.c ---------------------------------------------------------------------- */
 bool monitor_armed(const struct server *s);
-/* Go where monitor commands said. */
+/* Goes where monitor commands said. */
 struct err *monitor_go(struct server *s, struct replay_stop *stop) __must_check;
 void monitor_note_place(struct server *s);
 void monitor_deinit(struct server *s);
 
 /* ---- names.c: addresses in words ------------------------------------------------------ */
-/* The symbols of the process of tid as it is now; NULL when there are none. */
+/* Returns the symbols of the process of tid as it is now; NULL when there are none. */
 struct symbols *names_of(struct server *s, int tid);
-/* The replayer learns where the program's variables are: before it goes on for long. */
+/* Tells the replayer where the program's variables are: before it goes on for long. */
 void names_tell(struct server *s, int tid);
-/* "work at t.c:9" of the thread being read; the caller frees it. */
+/* Returns "work at t.c:9" for the thread being read; the caller frees it. */
 char *names_of_here(struct server *s);
 void names_deinit(struct server *s);
 /* These are strings for the caller to free. */
@@ -363,7 +372,7 @@ char *names_tls(struct server *s, struct symbols *sym, int tid, const struct reg
 		uint64_t addr);
 
 /* ---- stack.c: frames of languages ------------------------------------------------------ */
-/* "[-l] [-g] [-a] [N]": appends the merged stack of the thread being read. */
+/* Reads "[-l] [-g] [-a] [N]", and appends the merged stack of the thread being read. */
 struct err *stack_print(struct server *s, const char *args, struct reply *o) __must_check;
 void stack_deinit(struct server *s);
 
@@ -372,19 +381,19 @@ void stack_deinit(struct server *s);
 void jit_inserted(struct server *s);
 void jit_forget(struct server *s);
 void jit_deinit(struct server *s);
-/* Is it gdb's own, for registrations of code, and not needed for this move? */
+/* Is the breakpoint gdb's own, for registrations of code, and not needed for this move? */
 bool jit_left_out(struct server *s, const struct replay_break *b);
-/* gdb, new here, reads the list of objects, and would take them all: it shall not. */
+/* Does a new gdb read the list of objects here?  It would take them all, and shall not. */
 bool jit_hidden(struct server *s, uint64_t addr, uint64_t len);
-/* Reads commands.py's flags; true: others than before. */
+/* Reads commands.py's flags; true: they are others than before. */
 bool jit_flags(struct server *s, const char **p);
-/* Before a move; true: breakpoints are others than for the last one. */
+/* Called before a move; true: breakpoints are others than for the last one. */
 bool jit_going(struct server *s, bool back);
-/* "LIMIT PC...": appends the objects with code there. */
+/* Reads "LIMIT PC...", and appends the objects with code there. */
 void jit_registered(struct server *s, const char *args, struct reply *o);
 
 /* ---- find.c ---------------------------------------------------------------------------- */
-/* "[-u] [-s SIZE] VALUE": appends to o, or says what is wrong. */
+/* Reads "[-u] [-s SIZE] VALUE".  Appends to o; or returns what is wrong, NULL: nothing. */
 const char *find_pointer(struct server *s, const char *args, struct reply *o);
 
 /* ---- file.c ---------------------------------------------------------------------------- */

@@ -1,5 +1,9 @@
 /*
  * probe.h - code patched into a replayed process that logs and goes on.
+ *
+ * The functions with a task or a process require that it is stopped, and leave it stopped, where it
+ * is.  After an error probes may be in a part of the processes; rp_probes_free() is due all the
+ * same.
  */
 #ifndef REPLAYER_PROBE_PROBE_H
 #define REPLAYER_PROBE_PROBE_H
@@ -196,17 +200,18 @@ static inline struct rp_probed *probed_of(const struct rp_mm *mm)
 
 /* tool.c: the room as a tool of the machine's (tool.h), registered by rp_probe_open(). */
 extern const struct run_ops rp_probe_ops;
-/* From now on the replay can have probes, of this process (0: the first there is). */
+/* Makes the replay one that can have probes, of this process (0: the first there is). */
 struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
 			  replay_range_fn *range, void *range_ctx, void *ctx) __must_check;
 /*
- * outline.c: the stub of a comparison.  False: it is none.  Fills patch->bytes, len and the code.
+ * outline.c: builds the stub of a comparison: fills p->bytes, len and the code.  False: the
+ * instruction is no comparison.
  */
 bool rp_compare_build(const struct rp_task *t, struct rp_patch *p, unsigned word,
 		      struct rp_stub_code *ret);
 /* Functions are inlined as in the recording, or outlined, from now on. */
 void rp_outline_set(struct rp_probes *p, bool outlined);
-/* Around a search for a point. */
+/* Called around a search for a point. */
 void rp_outline_search(struct rp_probes *p, bool begins);
 /*
  * aside.c: a part of the recording, run once more in a copy.  begin: before the task runs to its
@@ -217,33 +222,33 @@ struct rp_aside;
 struct err *rp_aside_begin(struct replay *r, struct rp_task *t, struct rp_aside **ret) __must_check;
 struct err *rp_aside_end(struct replay *r, struct rp_task *t, struct rp_aside *a) __must_check;
 void rp_aside_drop(struct rp_aside *a);
-/* The copy has run for too long: its run is to end. */
+/* Has the copy run for so long that its run is to end? */
 bool rp_aside_late(const struct replay *r);
-/* Calls return there: seen in the copies to come, too. */
+/* Patches the known return addresses from number `from' on, in copies to come, too. */
 struct err *rp_probe_returns(struct replay *r, struct rp_task *t, unsigned from) __must_check;
 /* Probes go into another process from now on, too. */
 void rp_probe_follow(struct replay *r, int pid);
-/* Probes into the task's process, where they are not yet; NULL: no task. */
+/* Puts probes into the task's process, where they are not yet; t may be NULL. */
 struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
 /* Gives the records in the ring to the analysis. */
 void rp_probe_drain(struct replay *r, const struct rp_task *t);
-/* Whole records that the ring has, and nobody has been handed yet: [*from, *to). */
+/* Finds the whole records in the ring that nobody has been handed yet: [*from, *to). */
 void rp_ring_fresh(const struct rp_probes *p, const struct replay_hit **from,
 		   const struct replay_hit **to);
-/* The ring's count, so that the run stops where rp_probe_until() has said. */
+/* Sets the ring's count, so that the run stops where rp_probe_until() has said. */
 void rp_probe_set_count(struct replay *r);
 /*
- * From now on a run stops at the first entry that comes when the clock is at `clock'.  Returns what
- * it was before.
+ * From now on a run stops at the first entry that comes when the clock is at `clock'.  Returns the
+ * clock that was set before.
  */
 uint64_t rp_probe_until(struct replay *r, uint64_t clock);
-/* All are taken out of memory, and stay out of it until rp_probes_resume(). */
+/* Takes all probes out of memory; they stay out of it until rp_probes_resume(). */
 void rp_probes_suspend(struct replay *r);
 void rp_probes_resume(struct replay *r);
 
-/* room.c: the area, where it is not yet. */
+/* room.c: maps the area in the task's process, where it is not yet. */
 struct err *rp_probe_area_map(struct replay *r, struct rp_task *t) __must_check;
-/* Room for a stub in reach of addr; NULL: there is none. */
+/* Finds room for a stub in reach of addr; *ret = NULL: there is none. */
 struct err *rp_stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret) __must_check;
 
 /*
@@ -260,7 +265,7 @@ struct x86_code;
 void rp_stub_store_rcx(struct x86_code *c, uint32_t word);
 void rp_stub_load_rcx(struct x86_code *c, uint32_t word);
 
-/* Code as the program has it: without what is patched.  Returns how much can be read. */
+/* Reads code as the program has it, without what is patched.  Returns how much can be read. */
 size_t rp_probe_text(const struct rp_task *t, uint64_t addr, void *buf, size_t len);
 
 /*
@@ -276,7 +281,7 @@ void rp_branches_free(struct rp_probed *pd);
 
 /*
  * The result of a call can also be seen a little after its return, where the instruction there
- * jumps away or does not touch rax: the next place to try, 0 = none.
+ * jumps away or does not touch rax.  Returns the next place to try, 0 = none.
  */
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
 
@@ -289,46 +294,49 @@ void rp_stacks_reset(struct rp_probes *p);
  * registers, and its stack has no number yet.
  */
 void rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs, uint64_t ret);
-/* The task has faulted in a stub.  True: in its lookup, which goes on. */
+/* The task has faulted in a stub.  True: it was in the stub's lookup, which goes on. */
 bool rp_stack_fault(struct replay *r, struct rp_task *t, const struct rp_patch *patch);
 
-/* reads.c: memory of a task that stands still from begin on.  False: it is not there. */
+/* reads.c: reads memory of a task that stands still from begin on.  False: it is not there. */
 void rp_reads_begin(struct rp_probes *p, const struct rp_task *t);
 bool rp_reads(struct rp_probes *p, uint64_t addr, void *ret, size_t len);
 
 bool rp_addresses_has(const struct rp_addresses *a, uint64_t addr);
-/* False: it was there. */
+/* Adds an address.  False: it was there already. */
 bool rp_addresses_add(struct rp_addresses *a, uint64_t addr);
 void rp_addresses_clear(struct rp_addresses *a);
 void rp_addresses_copy(struct rp_addresses *to, const struct rp_addresses *from);
 
-/* ring.c: records of one half of the ring to the analysis, soon or at once. */
+/* ring.c: gives records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
 		  const struct replay_hit *to);
 /* Finds those among the entries [h, end) whose results will be in memory. */
 void rp_ring_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
 		    const struct replay_hit *end);
-/* The analysis has seen all that was taken, and is not at work. */
+/* Waits until the analysis has seen all that was taken, and is not at work. */
 void rp_ring_sync(struct rp_probes *p);
 void rp_ring_free(struct rp_probes *p);
 
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };
-/* A signal stop.  GO_ON: resume the task. */
+/* The task has stopped for a signal: is that a probe's?  GO_ON: resume the task. */
 struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info,
 			    enum rp_probe_stop *ret) __must_check;
-/* Registers as the program would have them, when the task faulted on a displaced instruction. */
+/*
+ * Makes *ret the registers that the program would have, when the task has faulted on a displaced
+ * instruction; else returns false.
+ */
 bool rp_probe_translate(const struct rp_task *t, struct regs *ret);
-/* Patches out of memory and in again (idempotent). */
+/* Take patches out of memory, and put them in again; what is done already is left. */
 void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real);
 void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real);
 /* Is this mapping ours? */
 bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start);
-/* Put what was patched into bytes that were read at addr. */
+/* Makes bytes, read at addr, what they are without patches. */
 void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
-/* A point in computing code at rip is looked for: no jump of ours may cover it. */
+/* A point in computing code at rip is looked for: makes sure that no jump of ours covers it. */
 void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip);
-/* An event is about to change mappings in [addr, addr+len). */
+/* An event is about to change mappings in [addr, addr+len): probes and stubs there go. */
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 /* child is a new process, with a copy of the patched memory. */
 void rp_probe_forked(struct replay *r, struct rp_task *child);
