@@ -8,15 +8,15 @@
 #include "recorder/task.h"
 
 /* ---- away.c ---------------------------------------------------------------------------------- */
-/* The main loop that runs now, and what is to run when others go on; see rec_loop(). */
+/* Notes the main loop, which runs now and again on another stack when others go on. */
 void rec_away_begin(struct recorder *rec, struct err *(*loop)(struct recorder *rec));
-/* The main loop has ended, with err: what the recording's first one has to say. */
+/* The main loop has ended with err.  Returns the error of the recording's first loop. */
 struct err *rec_away_end(struct err *err);
-/* A loop has ended with an error: so do all. */
+/* Has a loop ended with an error, so that all loops are to end? */
 bool rec_away_over(void);
-/* Something is waited for while others go on. */
+/* Is something waited for while others go on? */
 bool rec_away_any(void);
-/* Who has waited for what is there now is ready; true: somebody is. */
+/* Makes tasks ready that have waited for what is there now; true: there is such a task. */
 bool rec_away_check(struct recorder *rec);
 /* The handling of t, which was left, goes on. */
 void rec_away_return(struct rec_task *t);
@@ -34,7 +34,7 @@ void rec_away_do(void (*fn)(void *), void *ctx);
 /* Times of a task that is waited for; all 0 in the beginning. */
 struct rec_stuck { uint64_t since_ns, cpu_ns; };
 /*
- * To be asked now and then: it has been asleep for a while, and used no processor time.  It may
+ * Asked now and then: has the task been asleep for a while, and used no processor time?  It may
  * wait for another recorded task.
  */
 bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_stuck *s);
@@ -48,8 +48,8 @@ void rec_serves_look(struct recorder *rec, struct rec_task *t, const struct rec_
  */
 bool rec_serves_waits(const struct recorder *rec, const struct rec_call *call);
 /*
- * A copy of the file in memory (fd is closed), which nobody serves; -1: it cannot be read, or is
- * too large.  Where nobody serves files: fd itself.
+ * Returns a copy of the file in memory (fd is closed), which nobody serves; -1: the file cannot be
+ * read, or is too large.  Where nobody serves files: fd itself.
  */
 int rec_serves_copy(const struct recorder *rec, int fd, const struct stat *st);
 

@@ -1,6 +1,9 @@
 /*
  * buffer.h - what runs inside the recorded process: the system call buffer, tasks that sleep in it,
  * ud2 patches and patched instructions.
+ *
+ * The functions with a task that read or change its memory or registers require that it is stopped.
+ * &err_gone: the task has died meanwhile, and its end is still to be handled.
  */
 #ifndef RECORDER_BUFFER_H
 #define RECORDER_BUFFER_H
@@ -17,7 +20,7 @@ static inline uint64_t rec_buffer_end(const struct recorder *rec)
 }
 
 /* ---- buffer.c: the system call buffer ---------------------------------------------------- */
-/* A new program: its fixed pages are mapped writable.  Fills them. */
+/* Fills the fixed pages of a new program, which are mapped writable. */
 struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t);
 void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from);
 void rec_buffer_put(struct rec_buffer *buf);
@@ -25,15 +28,16 @@ void rec_buffer_put(struct rec_buffer *buf);
 void rec_buffer_cut(struct rec_buffer *buf, uint64_t addr, uint64_t len);
 /*
  * The task has stopped on its way through user mode: the calls it made are written as an event.
- * at_call: outside of the hook, so the buffer may start again. */
+ * at_call: the task is outside of the hook, so the buffer may start again.
+ */
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call);
-/* Descriptors have changed behind the hook's back. */
+/* Descriptors have changed without the hook: makes it forget what it knows of them. */
 void rec_buffer_forget(struct rec_task *t);
-/* Its next call will be a traced one. */
+/* Makes the task's next call a traced one. */
 void rec_buffer_close(struct rec_task *t);
-/* Registers as the program would have them without stubs. */
+/* Reads the registers as the program would have them without stubs. */
 struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where *where);
-/* Before it goes on in user mode: regs (or t->last) to where the code now is. */
+/* Called before the task goes on in user mode: moves regs (or t->last) to where the code now is. */
 struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 /*
  * The task stopped inside the hook for a signal or our interrupt: it is to come out soon.  *mine:
@@ -42,13 +46,14 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
 			       const siginfo_t *info, bool *mine);
 /*
- * At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it
- * if that pays.
+ * The task is at a traced call (regs behind the instruction) or a trapped cpuid (regs in front of
+ * it): patches the instruction if that pays.
  */
 void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, enum patch_kind kind);
 /*
- * Code of a file is now at addr.  to_run: by exec or the loader, so patch what is known of it;
- * others (valgrind) map code to look at it. */
+ * Code of a file is now at addr.  to_run: mapped by exec or the loader, so that known calls are
+ * patched; others (valgrind) map code to look at it.
+ */
 void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 		       uint64_t offset, const struct stat *st, bool to_run);
 /*
@@ -57,7 +62,7 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
  */
 struct err *rec_unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len,
 			uint64_t to, uint64_t to_len);
-/* Instructions there have become ud2: the hook must not let the program write to them. */
+/* Instructions at addr have become ud2: the hook must not let the program write to them. */
 struct err *rec_buffer_has_ud2(struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
@@ -65,8 +70,8 @@ void rec_buffer_off(struct rec_task *t);
 void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t);
 bool rec_buffer_asleep(struct rec_task *t);
 /*
- * regs of a task that stopped in the hook: a call that the kernel would begin again returns
- * BUF_WOULD_BLOCK.  False: none.
+ * regs are of a task that stopped in the hook: a call that the kernel would begin again returns
+ * BUF_WOULD_BLOCK.  False: there is none, and regs are unchanged.
  */
 bool rec_buffer_interrupted(struct regs *regs);
 struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
@@ -86,8 +91,8 @@ struct err *rec_ud2_code(struct recorder *rec, struct rec_task *t, uint64_t addr
 /* Makes ud2 of the instructions that the task is about to run, from addr on, before end. */
 struct err *rec_ud2_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end);
 /*
- * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
- * sees (auxv.c).
+ * Called at an exec, rsp at the first instruction: makes AT_HWCAP and AT_HWCAP2 those of the level
+ * that the program sees (auxv.c).
  */
 struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
 /*
@@ -126,16 +131,16 @@ struct rec_written {
 	uint8_t *page;		/* of each: see written_code.c */
 };
 enum { WRITTEN_RUNS = 0x40, WRITTEN_OPEN = 0x80 };	/* in such a byte; 0: as it was mapped */
-/* They are unmapped, or have another protection. */
+/* The pages in [addr, end) are unmapped, or have another protection. */
 void rec_written_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);
 void rec_written_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len);
 void rec_written_copy(struct rec_mm *to, const struct rec_mm *from);
 /* page: for each page what written_code.c has made of it; NULL: nothing yet */
 struct rec_written *rec_written_add(struct rec_mm *mm, uint64_t addr, uint64_t len, int prot,
 				    const uint8_t *page);
-/* Its pieces, after its pages have changed. */
+/* Counts the pieces of w, after its pages have changed. */
 void rec_written_recount(struct rec_written *w);
-/* NULL: none is there. */
+/* Returns NULL where none is there. */
 struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
 
 /* ---- hook_block.c: tasks that sleep in the hook ---------------------------------------------- */
@@ -146,26 +151,26 @@ struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
 void rec_hook_block_consider(struct recorder *rec, struct rec_task *t);
 /* t (or NULL: whoever wakes up first) has the token; it is about to run. */
 void rec_token_give(struct recorder *rec, struct rec_task *t);
-/* Somebody has stopped; while others run they are not to go on without us. */
+/* A task has stopped: while tasks run they are not to go on without us. */
 void rec_token_hold(struct recorder *rec);
-/* The task that has the token; NULL: none has. */
+/* Returns the task that has the token; NULL: none has. */
 struct rec_task *rec_token_holder(const struct recorder *rec);
-/* Take the token: true when nobody had it, or its holder is stopped or dead. */
+/* Takes the token: true when no task had it, or its holder is stopped or dead. */
 bool rec_token_take(struct recorder *rec);
-/* ... from one that is asleep, and stops as soon as it is not. */
+/* Takes the token from a task that is asleep, and that stops as soon as it wakes up. */
 void rec_token_seize(struct recorder *rec);
 /* The token is ours: what happened meanwhile becomes events. */
 void rec_hook_block_events(struct recorder *rec);
 /* A stop of a task that blocks in the hook.  Its ptrace state is as reported. */
 struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t);
-/* Before a task that blocks in the hook goes on. */
+/* Called before a task that blocks in the hook goes on. */
 struct err *rec_hook_block_resume(struct rec_task *t);
 /*
  * t is asleep there, or about to go on: it is to stop for us when it has, or is to take, the
  * scheduling token.
  */
 struct err *rec_hook_block_call_back(struct rec_task *t);
-/* A copy of the process, with this task alone. */
+/* The child is a copy of the process, with this task alone. */
 void rec_hook_block_forked(struct rec_task *child);
 /* The task is being removed. */
 void rec_hook_block_gone(struct recorder *rec, const struct rec_task *t);

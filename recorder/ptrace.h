@@ -85,7 +85,7 @@ struct rec_pt_dead {
 };
 
 static inline bool rec_pt_traced(const struct rec_task *t) { return t->pt && t->pt->tracer; }
-/* Is it in an emulated stop, and not resumed? */
+/* Is the task in an emulated stop, and not resumed? */
 static inline bool rec_pt_held(const struct rec_task *t)
 {
 	return t->pt && t->pt->stop != PT_RUNS && !t->pt->resumed && !t->pt->listening;
@@ -93,23 +93,27 @@ static inline bool rec_pt_held(const struct rec_task *t)
 
 /* ---- ptrace_stop.c: a tracee's stops --------------------------------------------------------- */
 /*
- * The tracee is at a point that has a name: hold it there, and tell its tracer. info: NULL or of
- * the stop.
+ * The tracee is at a point that has a name: holds it there, and tells its tracer.  info: NULL, or
+ * that of the stop.
  */
 void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code,
 		 const siginfo_t *info, uint64_t message);
-/* Its tracer lets it go on with a signal, or 0. */
+/* The tracer lets the tracee go on with a signal, or 0. */
 void rec_pt_resume(struct recorder *rec, struct rec_task *t, int sig);
 /*
  * The recorder's stop is being handled: for the second time, because the tracer has resumed the
- * tracee from this stop? *sig: the signal it is to get. */
+ * tracee from this stop?  *sig: the signal that the tracee is to get.
+ */
 bool rec_pt_passed(struct rec_task *t, enum pt_stop stop, int *sig);
-/* The hooks; true: it is held now. */
+/* Called where the recorder handles such a stop; true: the tracee is held now. */
 bool rec_pt_before_user(struct recorder *rec, struct rec_task *t);
 bool rec_pt_entry(struct recorder *rec, struct rec_task *t);
-/* Handled again after PT_ENTRY or PT_SECCOMP? */
+/* Is the stop handled again after PT_ENTRY or PT_SECCOMP? */
 bool rec_pt_entry_passed(struct rec_task *t);
-/* SECCOMP_RET_TRACE.  False: nobody wants to know; *held: else the call goes on. */
+/*
+ * A filter has answered SECCOMP_RET_TRACE.  False: no tracer wants to know.  *held: the tracee is
+ * held; else the call goes on.
+ */
 bool rec_pt_seccomp(struct recorder *rec, struct rec_task *t, uint64_t data, bool *held);
 void rec_pt_exit(struct recorder *rec, struct rec_task *t);
 bool rec_pt_vfork_done(struct recorder *rec, struct rec_task *t);
@@ -122,12 +126,13 @@ bool rec_pt_event_stop(struct recorder *rec, struct rec_task *t);
 /* The parent at STOP_CLONE; the trace has the child's beginning. */
 bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child,
 		   uint64_t flags, uint64_t exit_signal);
-/* Does it go on by single steps? Makes one, with a signal or 0. */
+/* Does the tracee go on by single steps? */
 bool rec_pt_steps(const struct rec_task *t);
+/* Makes one such step, with a signal or 0. */
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig);
 /*
- * Something that counts as one step has been done. code: TRAP_TRACE for an instruction, TRAP_BRKPT
- * for a system call, SIGTRAP for the way into a handler.
+ * The tracee has done something that counts as one step.  code: TRAP_TRACE for an instruction,
+ * TRAP_BRKPT for a system call, SIGTRAP for the way into a handler.
  */
 void rec_pt_stepped(struct recorder *rec, struct rec_task *t, int code);
 /*
@@ -135,7 +140,7 @@ void rec_pt_stepped(struct recorder *rec, struct rec_task *t, int code);
  * recorder's?
  */
 bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info);
-/* A debug register has stopped it. */
+/* A debug register has stopped the tracee. */
 struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs,
 			   const siginfo_t *info);
 
@@ -148,13 +153,13 @@ void rec_pt_free(struct rec_task *t);
 void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status);
 /* The tracer runs no more: the tasks that it traces are let go. */
 void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer);
-/* Its structure goes. */
+/* The structure of t is about to be freed. */
 void rec_pt_gone(struct recorder *rec, struct rec_task *t);
-/* The process of its parent; 0: not known. */
+/* Returns the process of the task's parent; 0: not known. */
 pid_t rec_pt_parent(pid_t tid);
-/* The process that traces t, as a task sees it: numbers.c. */
+/* Returns the process that traces t, as viewer sees it: numbers.c. */
 pid_t rec_pt_tracer_seen(struct recorder *rec, struct rec_task *viewer, const struct rec_task *t);
-/* Send it this signal, which passes without a stop (inject), or as any signal does. */
+/* Send t this signal, which passes without a stop (inject), or as any signal does. */
 void rec_pt_inject(struct rec_task *t, const siginfo_t *info);
 void rec_pt_send(struct rec_task *t, const siginfo_t *info);
 /*
@@ -168,7 +173,7 @@ struct err *rec_pt_signalfd_exit(struct recorder *rec, struct rec_task *t, struc
 				 struct regs *regs, int64_t ret);
 struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,
 				      struct rec_call *call, struct regs *regs, int64_t ret);
-/* News of t for its tracer. code: CLD_*. */
+/* Gives news of t to its tracer.  code: CLD_*. */
 void rec_pt_notify(struct recorder *rec, struct rec_task *t, struct rec_task *tracer,
 		   int code, int status);
 /*
@@ -185,7 +190,7 @@ struct err *rec_pt_request_exit(struct recorder *rec, struct rec_task *t, struct
 void rec_pt_wait_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
 struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			     struct regs *regs, int64_t ret);
-/* Something may have changed for whoever waits in this process. */
+/* Something may have changed for tasks that wait in this process: they look again. */
 void rec_pt_wake(struct recorder *rec, pid_t pid);
 
 #endif
