@@ -16,7 +16,7 @@ static inline struct rec_version rec_version_of(const struct stat *st)
 }
 
 /* ---- files.c ---------------------------------------------------------------------- */
-/* Content of an open descriptor of the task; -1 when it cannot be opened. */
+/* Opens the file behind a descriptor of the task for us; -1 when it cannot be opened. */
 int rec_fd_open(struct rec_task *t, int fd);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
 /* A file was mapped: descriptors that looked plain may be it. */
@@ -25,28 +25,29 @@ enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 /* The size of the file behind fd (or of this name) may have changed, in a call of t's. */
 void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);
 void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path);
-/* fallocate; FICLONE. */
+/* The task has made fallocate, or FICLONE, on fd. */
 void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off,
 		      uint64_t len);
 void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd);
 /*
- * File position of a descriptor: the offset that the pointer names, else from fdinfo; -1: unknown.
+ * Returns the file position of a descriptor: the offset that the pointer names, else that of
+ * fdinfo; -1: unknown.
  */
 int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer);
-/* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
+/* A call wrote ret bytes of its spans to a file: adds the effects, for echo and for mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
 
 /* ---- mapped.c: files and shared memory that are mapped --------------------------------------- */
-/* The file as it is mapped by somebody, or NULL; rather one that is live. */
+/* Returns the file as some task has it mapped, rather one that is live; NULL: none has. */
 struct rec_file *rec_file_find(const struct stat *st);
 /*
- * A new one, of a mapping that is being made; its object holds the file as st says.  keep: hold fd
- * open to read it, -1: not.
+ * Adds a file, of a mapping that is being made; its object holds the file as st says.  keep: a
+ * descriptor to hold open and read the file by, -1: none.
  */
 struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live, int keep);
-/* Replay is to follow it from now on: an effect, if that is news. */
+/* Replay is to follow the file from now on: adds an effect, if that is news. */
 void rec_file_live(struct recorder *rec, struct rec_file *f);
-/* Nobody has mapped it after all. */
+/* The mapping was not made after all: drops the file. */
 void rec_file_unused(struct rec_file *f);
 /*
  * Makes effects of what a call did to the file that st describes, if a task has it mapped. fd: to
@@ -58,11 +59,11 @@ void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64
 		     uint64_t len);
 /* The content behind off has moved. */
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
-/* Is its size as replay has it?  Nothing else has changed. */
+/* The size of the file may have changed, and nothing else: adds an effect where it has. */
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
 /*
- * The bytes that a mapping finds behind the end of the file f, open as fd, go to its object. fresh:
- * which has zeros there.
+ * Adds the bytes that a mapping finds behind the end of the file f, open as fd, to its object.
+ * fresh: the object has zeros there.
  */
 void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd, bool fresh);
 /* Notes for all files what mappings have stored behind the end, or says of which it has gone. */
@@ -71,9 +72,9 @@ void rec_files_tails(struct recorder *rec, bool gone);
 void rec_files_resized(struct recorder *rec);
 
 /* ---- kept.c: files that nobody has mapped any more ------------------------------------------- */
-/* The file, open as fd, is about to be mapped and taken: watch it, so that it may be kept. */
+/* The file, open as fd, is about to be mapped and taken: watches it, so that it may be kept. */
 void rec_kept_watch(const struct stat *st, int fd);
-/* The last mapping has gone: keep its object for the next one, if that is possible. */
+/* The last mapping has gone: keeps its object for the next one, if that is possible. */
 void rec_kept_put(const struct rec_file *f);
 /*
  * The file that st describes is being mapped.  True: nobody has changed it, and *object_ret has its
@@ -89,12 +90,14 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 /* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */
 void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len,
 		     bool stays);
-/* WRITE effects for all of its pages that are not zero. */
+/* Adds WRITE effects for all pages of the mapping that are not zero. */
 void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
 
 /* ---- status.c: /proc/PID/status ------------------------------------------------------ */
 bool rec_status_is(struct recorder *rec, struct rec_task *t, int fd);
-/* Exit stop of a read: what it says of filters is put right, where the kernel has written it. */
+/*
+ * Called at the exit stop of a read: corrects what the text says of filters, in the task's memory.
+ */
 void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret);
 
 /* ---- cores.c: how many processors the program sees ------------------------------------------- */
@@ -103,7 +106,7 @@ void rec_cores_start(struct recorder *rec);
 void rec_cores_deinit(struct recorder *rec);
 /* A call begins: where it asks a file for processors, the kernel gets the path of another one. */
 void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-/* The one that the task believes to run on. */
+/* Returns the processor that the task believes to run on. */
 unsigned rec_cores_current(const struct rec_task *t);
 
 #endif

@@ -49,13 +49,13 @@ struct rec_filters {
 };
 
 /*
- * Task at the entry stop of t->call.  May force the call's result; *done: the call is dealt with,
+ * Called at the entry stop of t->call.  May force the call's result; *done: the call is dealt with,
  * and not made.
  */
 struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *done) __must_check;
 /*
- * seccomp(op, flags, addr), PR_SET_SECCOMP and PR_SET_SYSCALL_USER_DISPATCH at their entry: carried
- * out, the result forced.
+ * Carry out seccomp(op, flags, addr), PR_SET_SECCOMP and PR_SET_SYSCALL_USER_DISPATCH, at their
+ * entry stops, and force the result.
  */
 void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			uint64_t op, uint64_t flags, uint64_t addr);
@@ -63,7 +63,10 @@ void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_ca
 /* Sets the dispatch of t, which a tracer may do as well. */
 int64_t rec_filter_dispatch_set(struct recorder *rec, struct rec_task *t, uint64_t mode,
 				uint64_t offset, uint64_t len, uint64_t selector);
-/* At its exit: a filter with a listener, which the kernel has too, is installed now. */
+/*
+ * Called at the exit of seccomp(): a filter with a listener, which the kernel has too, is
+ * installed.
+ */
 void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
 			     int64_t ret);
 /*
@@ -75,13 +78,14 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t) __must_che
 /* ---- filters.c: the list ------------------------------------------------------------------- */
 /* Returns the number that /proc/PID/status and PR_GET_SECCOMP say. */
 unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
-/* Instructions of its nth filter from the newest; NULL: it has not so many. */
+/* Does the task's nth filter from the newest log?  (See struct rec_filter.) */
 bool rec_filter_logs(const struct rec_task *t, unsigned n);
+/* Returns the instructions of the task's nth filter from the newest; NULL: it has not so many. */
 const void *rec_filter_code(const struct rec_task *t, unsigned n, unsigned *len);
 int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);
 void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent);
 void rec_filters_drop(struct rec_filters *fs);
-/* fs's newest filter is f, with those before it; or, for NULL, there is none. */
+/* Makes f, with those before it, the newest filter of fs; NULL: fs has none then. */
 void rec_filters_set(struct rec_filters *fs, struct rec_filter *f);
 /* The filter has one user less. */
 void rec_filter_put(struct rec_filter *f);

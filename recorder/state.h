@@ -15,16 +15,17 @@ void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready
 
 /* ---- state.c: points in computing code ---------------------------------------------- */
 /*
- * Let a READY task do so many instructions, fewer if it comes to a call, and name the point as
- * below.
+ * Lets a READY task do so many instructions, fewer if it comes to a call, and names the point as
+ * rec_name_point() does.
  */
 struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
-/* The same, from inside the hook and behind its call. */
+/* Walks a task in the same way from inside the hook and behind its call. */
 struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps);
 /*
- * The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a
+ * The task has been interrupted in user mode: writes a SWITCH event, after which it is READY at a
  * point that replay can find.  *named = false: no good place here; let it go on, and try again
- * (state READY), or another stop has to be handled (state STOPPED). */
+ * (state READY), or another stop has to be handled (state STOPPED).
+ */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
 
 /* Names the point right where the task is, whatever the place; regs: its registers. */
@@ -33,13 +34,13 @@ struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct
 /* ---- count.c: ticks -------------------------------------------------------------- */
 /* An event of the task is being written: counts begin anew. */
 void rec_ticks_restart(struct rec_task *t);
-/* How many since; false: not known. */
 /* Are branches counted? */
 bool rec_ticks_counted(const struct recorder *rec);
+/* Tells how many ticks there have been since the task's last event; false: not known. */
 bool rec_ticks_now(struct recorder *rec, struct rec_task *t, uint64_t *ret);
 
 /* ---- steps.c ----------------------------------------------------------------------- */
-/* t goes on in user mode, with a signal or 0, by single steps, until it stops. */
+/* Runs t in user mode, with a signal or 0, by single steps, until it stops. */
 struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig);
 
 /* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
@@ -54,10 +55,10 @@ void rec_reachable_add(struct rec_reachable *near, const struct tracee_maps *map
 void rec_reachable_sort(struct rec_reachable *near);
 /* After rec_reachable_sort(). */
 bool rec_reachable_has(const struct rec_reachable *near, uint64_t page);
-/* False: some memory is not covered. */
+/* Adds the witness of a point.  False: some memory is not covered. */
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
 		 const struct tracee_maps *maps);
-/* At the exit stop of a call after which there will be such points. */
+/* Called at the exit stop of a call after which there will be such points. */
 void rec_witness_expect(struct recorder *rec, struct rec_task *t);
 
 #endif

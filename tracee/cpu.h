@@ -18,36 +18,39 @@
  * Without the right to pin everything still works, only slower.
  */
 void cpu_pin(cpu_set_t *before_ret);
-/* How many more there are in that mask; 0 before cpu_pin(). */
+/* Returns how many more CPUs there are in that mask; 0 before cpu_pin(). */
 unsigned cpu_others(void);
 /*
- * The one of these that was borrowed least often, if no other recorder or replayer is on it
- * (anyway: even then); -1: there is none.
+ * Borrows the one of these CPUs that was borrowed least often, if no other recorder or replayer is
+ * on it (anyway: even then); -1: there is none.
  */
 int cpu_borrow(bool anyway);
 void cpu_give_back(int cpu);
-/* A borrowed processor is the parent's, who gives it back. */
+/* Called in a fork: a borrowed CPU is the parent's, who gives it back. */
 void cpu_forked(void);
-/* The one of cpu_pin(). */
+/* Returns the CPU of cpu_pin(). */
 int cpu_own(void);
-/* Another process (0: this one), or a thread. */
+/* Moves another process (0: this one), or a thread, to this CPU. */
 void cpu_move(pid_t pid, int cpu);
 
 struct cpuid_leaf { uint32_t eax, ebx, ecx, edx; };
 
+/* Returns what cpuid says on this machine. */
 struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf);
 
-/* The same with what replay cannot reproduce taken out: TSX, RDRAND, RDSEED, RDPID,
- * user-mode wait, SGX, AMX, ... */
 /* Does the answer depend on the subleaf? */
 bool cpuid_has_subleaves(uint32_t leaf);
+/*
+ * Returns cpuid_here() without what replay cannot reproduce: TSX, RDRAND, RDSEED, RDPID, user-mode
+ * wait, SGX, AMX, ...
+ */
 struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf);
 
 /* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 80000001.ecx */
 void cpuid_features(bool masked, uint32_t features[8]);
-/* 48 characters and NUL */
+/* Writes 48 characters and NUL. */
 void cpuid_brand(char brand[49]);
-/* XCR0, or 0 where the system has no XSAVE */
+/* Returns XCR0, or 0 where the system has no XSAVE. */
 uint64_t cpu_xcr0(void);
 /* May programs read and write the bases of fs and gs by instructions (Linux 5.9)? */
 bool cpu_has_fsgsbase(void);
@@ -55,8 +58,8 @@ bool cpu_has_fsgsbase(void);
 bool cpuid_can_trap(void);
 
 /*
- * Family and model (cpuid leaf 1, eax, without the stepping): processors of one signature leave the
- * same in what the architecture leaves undefined. 0: one is emulated.
+ * Returns family and model (cpuid leaf 1, eax, without the stepping): processors of one signature
+ * leave the same in what the architecture leaves undefined.  0: another processor is emulated.
  */
 uint32_t cpu_signature(void);
 /* Does a hypervisor say that this is a virtual machine? */
@@ -64,7 +67,8 @@ bool cpu_is_guest(void);
 bool cpu_is_intel(void);
 
 /*
- * The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped.
+ * trap_insn_at() tells the instruction at text (up to 16 bytes) from which a SIGSEGV may have come
+ * because the instruction is trapped.
  */
 enum trap_insn {
 	TRAP_NONE = 0,
@@ -80,9 +84,9 @@ enum trap_insn {
 	TRAP_RDPID
 };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
-/* The same of an instruction that becomes ud2 (tracee/ud2.h): all of them. */
+/* Tells an instruction that becomes ud2 (tracee/ud2.h): all of them. */
 enum trap_insn trap_insn_ud2(const uint8_t *text, unsigned *len_ret);
-/* rdrand, rdseed or rdpid (text) gives value: in its register, and in the flags. */
+/* Makes rdrand, rdseed or rdpid (text) give value: in its register, and in the flags. */
 void trap_give(struct regs *regs, const uint8_t *text, enum trap_insn insn, uint64_t value);
 
 #endif

@@ -27,15 +27,15 @@ struct tracee_maps {
 	char *text;
 };
 
-/* The task may run. */
+/* Reads all mappings; the task may run.  After an error *ret is unchanged. */
 struct err *tracee_maps_read(pid_t tid, struct tracee_maps *ret) __must_check;
 void tracee_maps_deinit(struct tracee_maps *maps);
 const struct tracee_map *tracee_maps_find(const struct tracee_maps *maps, uint64_t addr);
-/* The kernel can be asked about one address: tracee_map_at() is cheap. */
+/* Can the kernel be asked about one address, so that tracee_map_at() is cheap? */
 bool tracee_maps_ask(void);
 /*
- * The one that addr is in, without its name (NULL): where the kernel can be asked (Linux 6.11), a
- * few microseconds instead of a hundred.  *found = false: addr is not mapped.
+ * Finds the mapping that addr is in, without its name (NULL): where the kernel can be asked (Linux
+ * 6.11), a few microseconds instead of a hundred.  *found = false: addr is not mapped.
  */
 struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret,
 			  bool *found) __must_check;

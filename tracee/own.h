@@ -13,14 +13,14 @@
 #include <stdint.h>
 
 /*
- * Make cpuid fault in this process, if asked, and rdtsc, where that saves time: the clock is then
+ * Makes cpuid fault in this process, if asked, and rdtsc, where that saves time: the clock is then
  * read by system calls (the vdso's functions are overwritten), and what reads the counter all the
  * same is emulated.  Threads made later inherit it.
  */
 void own_trap(bool cpuid);
-/* Before this process executes another program, which would keep the trap of rdtsc. */
+/* Called before this process executes another program, which would keep the trap of rdtsc. */
 void own_trap_off(void);
-/* The time-stamp counter and what rdtscp gives with it. */
+/* Returns the time-stamp counter and what rdtscp gives with it. */
 uint64_t own_tsc(uint32_t *aux_ret);
 /* Does rdtsc trap in this process?  For `hindsight info`: would it, if something were recorded? */
 bool own_tsc_traps(void);

@@ -29,7 +29,7 @@ enum { PAGES_THERE, PAGES_ALL, PAGES_FORKED };
 bool pages_keep(pid_t tid);
 void pages_let_go(void);
 /*
- * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  Task stopped.
+ * Hands every page of [addr, addr+len) that could differ from zero to fn, in order.  Task stopped.
  * Unreadable pages are skipped.
  */
 struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, unsigned how,
@@ -43,9 +43,10 @@ struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, unsigned how, 
 			  uint64_t offset, tracee_page_fn *fn, void *ctx) __must_check;
 
 /*
- * Hand ranges of pages that are in memory to fn, in order; pages of zeros that were only read are
- * left out where the kernel tells.  pages_private: those that are the process's own, not the mapped
- * file's. */
+ * Hand ranges of pages that are in memory to fn, in order, until fn fails; pages of zeros that were
+ * only read are left out where the kernel tells.  pages_private: pages that are the process's own,
+ * not the mapped file's.
+ */
 struct err *pages_resident(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn,
 			   void *ctx) __must_check;
 struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn,

@@ -62,16 +62,16 @@ struct patch {
 };
 
 /*
- * Decide for the instruction at addr; *back_ret: the first replaced byte is so many bytes before
- * it. Task stopped.
+ * Decides for the instruction at addr of a stopped task; *back_ret: the first replaced byte is so
+ * many bytes before it.  Changes nothing in the task.
  */
 enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 				struct patch_site *ret, unsigned *back_ret);
 const char *patch_refusal_name(enum patch_refusal why);
 
 /*
- * The stub for a site at addr, to be put at `at` (its stub_info first), and the bytes for the site
- * (len of them).
+ * Makes the stub for a site at addr, to be put at `at` (its stub_info first), and the bytes for the
+ * site (len of them); writes nothing to a task.
  */
 enum patch_refusal patch_make(const struct patch_site *site, uint64_t addr, uint64_t at,
 			      uint64_t flags, uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES],
@@ -85,19 +85,21 @@ bool patches_add(struct patches *ps, const struct patch *p);
 void patches_cut(struct patches *ps, uint64_t addr, uint64_t len);
 void patches_copy(struct patches *to, const struct patches *from);
 void patches_deinit(struct patches *ps);
-/* The one whose replaced bytes hold addr, or NULL. */
+/* Returns the patch whose replaced bytes hold addr, or NULL. */
 const struct patch *patches_at(const struct patches *ps, uint64_t addr);
-/* The same; or the one whose call is there, behind its replaced bytes ("number"). */
+/* The same; or the patch whose call is there, behind its replaced bytes ("number"). */
 const struct patch *patches_with(const struct patches *ps, uint64_t addr);
-/* The one whose stub holds addr. */
+/* Returns the patch whose stub holds addr, or NULL. */
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr);
 
 /*
- * Where the program is, when rip is in a stub's copies of its own instructions; *regs as if there
- * were no patch.  PATCH_IN_HOOK: neither here nor there. */
+ * Makes *regs, where rip is in a stub's copies of the program's instructions, those that would be
+ * if there were no patch.  PATCH_IN_HOOK: rip is in our code, and at no instruction of the
+ * program's.
+ */
 enum patch_where { PATCH_NOWHERE = 0, PATCH_MOVED, PATCH_IN_HOOK };
 enum patch_where patch_normal(const struct patches *ps, struct regs *regs);
-/* The other way round, before it runs: false when rip needs no change. */
+/* Does the opposite, before the task runs: false when rip needs no change. */
 bool patch_resume(const struct patches *ps, struct regs *regs);
 /*
  * The copy [addr, addr+len) of the program's memory, read by somebody, gets its original bytes

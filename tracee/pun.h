@@ -40,7 +40,7 @@ struct pun {
  * direct jumps.  Task stopped.
  */
 bool pun_flags_dead(pid_t tid, uint64_t addr);
-/* False: this place will not do.  Task stopped. */
+/* Decodes a place in a stopped task.  False: a jump cannot be put there. */
 bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret);
 /*
  * Does nothing near look like a branch into the bytes of the jump behind the first?  It would trap
@@ -48,14 +48,15 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret);
  */
 bool pun_quiet(pid_t tid, const struct pun *p);
 /*
- * An address for a stub: len bytes are free there, and pages before and behind.  0: there is none.
+ * Returns an address for a stub: len bytes are free there, and pages before and behind.  0: there
+ * is none.
  */
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len);
 /* Appends the displaced instructions to c, with a jump back behind them.  False: too far. */
 bool pun_relocate(struct pun *p, struct x86_code *c);
 /* Which displaced instruction starts at `at`?  -1: none does.  It may be an X86_STAYS. */
 int pun_insn_at(const struct pun *p, uint64_t at);
-/* Bytes that trap wherever they are met in user mode: index 0 to n-1; 0 behind the last. */
+/* Returns the i-th byte that traps wherever it is met in user mode; 0 behind the last. */
 uint8_t pun_trap_byte(unsigned i);
 
 #endif

@@ -47,16 +47,16 @@ bool room_reaches(uint64_t at, uint64_t len, uint64_t near, uint64_t reach);
 /* Returns the room that is nearest to want->near. */
 uint64_t room_nearest(const struct tracee_maps *maps, const struct room_want *want);
 /*
- * The middle of the largest hole in reach: most programs map new memory next to what they have, so
- * that is the last place where something will be.
+ * Returns the middle of the largest hole in reach: most programs map new memory next to what they
+ * have, so that is the last place where something will be.
  */
 uint64_t room_loneliest(const struct tracee_maps *maps, const struct room_want *want);
-/* The end of the lowest hole below a mapping that want->beside likes. */
+/* Returns the end of the lowest hole below a mapping that want->beside likes. */
 uint64_t room_below(const struct tracee_maps *maps, const struct room_want *want);
-/* The beginning of the highest hole above a mapping that want->beside likes. */
+/* Returns the beginning of the highest hole above a mapping that want->beside likes. */
 uint64_t room_above(const struct tracee_maps *maps, const struct room_want *want);
 /*
- * A place in reach of addr that hardly any program uses, for who does not want to read mappings:
+ * Returns a place in reach of addr that hardly any program uses, without reading mappings:
  * whether something is there is what the kernel says.  attempt: 0, then 1, to ROOM_GUESSES - 1.
  */
 enum { ROOM_GUESSES = 8 };

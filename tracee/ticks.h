@@ -25,9 +25,9 @@ struct ticks_cpu {
 	const char *defect;		/* NULL, or what has to be switched off first */
 };
 
-/* NULL: a processor we know nothing of. */
+/* Returns NULL for a processor of which nothing is known. */
 const struct ticks_cpu *ticks_cpu_find(const char *vendor, unsigned family, unsigned model);
-/* The one we run on. */
+/* Returns the same for the processor that this process runs on. */
 const struct ticks_cpu *ticks_cpu_here(void);
 
 /*
@@ -37,8 +37,9 @@ const struct ticks_cpu *ticks_cpu_here(void);
 struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret) __must_check;
 
 /*
- * The distance to program a counter with, `left` ticks before the target, so that it stops short of
- * it whatever the skid; 0: too near, go there by breakpoint. */
+ * Returns the distance to program a counter with, `left` ticks before the target, so that the task
+ * stops before the target whatever the skid; 0: the target is too near, and reached by breakpoint.
+ */
 uint64_t ticks_period(uint64_t left, unsigned skid);
 /* Does a counter that showed these counts for runs of `expected` branches each count right? */
 bool ticks_plausible(const uint64_t *counted, unsigned n, uint64_t expected);
@@ -47,15 +48,16 @@ bool ticks_plausible(const uint64_t *counted, unsigned n, uint64_t expected);
 bool ticks_is_branch(const uint8_t code[16]);
 
 /*
- * A hardware counter of a stopped task, counting from 0; sig != 0: sent to it after `period` ticks.
+ * Opens a hardware counter of a stopped task, counting from 0; sig != 0: this signal is sent to the
+ * task after `period` ticks.
  */
 struct err *ticks_open(pid_t tid, uint64_t period, int sig, int *fd_ret) __must_check;
 uint64_t ticks_read(int fd);
 void ticks_reset(int fd);
 
 /*
- * How long the pushf (*push) or popf at code is; 0: another instruction, or not whole within room
- * bytes.
+ * Returns how long the pushf (*push) or popf at code is; 0: another instruction, or not whole
+ * within room bytes.
  */
 unsigned flags_insn(const uint8_t *code, unsigned room, bool *push);
 /*

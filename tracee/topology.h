@@ -10,7 +10,7 @@
 
 #include "tracee/cpu.h"
 
-/* From now on topology_leaf() tells of so many. */
+/* From now on topology_leaf() tells of so many processors. */
 void topology_show(unsigned cores);
 /*
  * Returns the leaf that the program sees on the processor with the number id: cpuid_masked(), and

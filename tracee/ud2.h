@@ -33,7 +33,7 @@ enum { UD2_XSTATE = 100, UD2_RANDOM };
 struct ud2_site { uint64_t offset; uint8_t kind, len; };
 
 /*
- * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr;
+ * Finds the instructions in code [addr, addr + len) of a stopped task, by their distance from addr;
  * *sites_ret is the caller's to free().  Bytes that look like one in the middle of another
  * instruction are told apart by decoding from several places before them.  *doubts_ret: bytes like
  * rdtsc or rdtscp were left out although some way of decoding comes to them.
@@ -41,22 +41,22 @@ struct ud2_site { uint64_t offset; uint8_t kind, len; };
 struct err *ud2_find(pid_t tid, uint64_t addr, uint64_t len, struct ud2_site **sites_ret,
 		       unsigned *n_ret, bool *doubts_ret);
 
-/* Those that the task comes to from addr on, before end, if no branch is taken. */
+/* Finds those that the task comes to from addr on, before end, if no branch is taken. */
 struct err *ud2_on_path(pid_t tid, uint64_t addr, uint64_t end, struct ud2_site **sites_ret,
 			  unsigned *n_ret);
 
 /*
- * Put patches at sites in order of their offsets from addr.  ret[i], for patches_add(): its n is 0
+ * Puts patches at sites in order of their offsets from addr.  ret[i], for patches_add(): its n is 0
  * where the bytes are others than the site's or cannot be written; elsewhere patch_ud2 is there
  * now.
  */
 void ud2_put_all(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site, unsigned n,
 	       struct patch *ret);
-/* One: false if the bytes there are others. */
+/* Puts one patch: false if the bytes there are others. */
 bool ud2_put(pid_t tid, uint64_t addr, const struct ud2_site *site, struct patch *ret);
 /*
- * The ud2 patch that made the instruction at addr (prefixes included) trap, or the jump that has
- * taken its place; else NULL.
+ * Returns the ud2 patch that made the instruction at addr (prefixes included) trap, or the jump
+ * that has taken its place; else NULL.
  */
 const struct patch *ud2_at(const struct patches *ps, uint64_t addr);
 

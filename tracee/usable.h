@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* ERR_UNSUPPORTED says what is missing, and what to do. */
+/* Returns NULL where it can.  ERR_UNSUPPORTED says what is missing, and what to do. */
 struct err *tracee_usable(void) __must_check;
 
 #endif

@@ -10,7 +10,10 @@
 
 #include "tracee/ptrace.h"
 
-/* len: size of the mapping at addr.  Task stopped. */
+/*
+ * Patches the vdso of a stopped task, which is mapped at addr, len bytes.  After an error a part of
+ * the functions may be patched.
+ */
 struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len) __must_check;
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * search.h - the search for one point in computing code: run.c runs the task, jump.c has the
- * jump there, candidate.c looks whether it is the point.
+ * jump there, candidate.c looks whether the task is at the point.
+ *
+ * The task l->t is stopped when a function is called and when it returns.  After an error the task
+ * is somewhere on the way, and the stub and the jump may be in the process.
  */
 #ifndef REPLAYER_LANDMARK_SEARCH_H
 #define REPLAYER_LANDMARK_SEARCH_H
@@ -48,29 +51,30 @@ struct landmark {
 
 /* ---- run.c ---- */
 /*
- * The time for a search is over; or the task has got to its next event without passing the point.
+ * The error of a search whose time is over, or of a task that has got to its next event without
+ * passing the point.
  */
 extern struct err landmark_late;
 /*
- * The jump must go: its stops cost more than copies of the code would (translate.c), or the program
- * runs bytes of it that have no moved copy.
+ * The error of a search whose jump must go: its stops cost more than copies of the code would
+ * (translate.c), or the program runs bytes of the jump that have no moved copy.
  */
 extern struct err landmark_costly;
 /*
- * Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.
+ * Runs to a SIGTRAP of ours; a growing stack is let grow, any other stop is an error.
  * &landmark_costly: it is time for another way; the task has the program's own state.
  */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
-/* l->t->regs go to the task, changed or not. */
+/* Gives t->regs to the kernel, changed or not. */
 struct err *landmark_set_regs(struct rp_task *t) __must_check;
 /* A task at an instruction that the jump covers is to go on in the moved one. */
 void landmark_into_stub(struct landmark *l);
 /*
- * The point was not found before that: &landmark_late where the search has an end, else the replay
- * has diverged.
+ * Makes the error for a point that was not found before `before': &landmark_late where the search
+ * has an end, else the replay has diverged.
  */
 struct err *landmark_missed(struct landmark *l, const char *before) __must_check;
-/* May there be copies of the code?  Are they to be tried first?  Is it time for them? */
+/* May there be copies of the code?  Are copies to be tried first?  Is it time for them? */
 bool landmark_copies_possible(const struct landmark *l);
 bool landmark_copies_first(struct landmark *l);
 bool landmark_is_costly(struct landmark *l);
@@ -80,13 +84,13 @@ bool landmark_program_regs(const struct replay *r, const struct rp_task *t, stru
 
 /* ---- budget.c ---- */
 /*
- * Stop the task (an interrupt) when so much processor time is gone, its own and ours: a busy
+ * Stops the task (an interrupt) when so much processor time is gone, its own and ours: a busy
  * machine gives it no less.
  */
 void landmark_budget(struct landmark *l, uint64_t ns);
 void landmark_budget_over(void);
 bool landmark_budget_runs(void);
-/* The alarm has gone off.  True: it was too early, and goes off again. */
+/* The alarm has gone off.  True: that was too early, and the alarm goes off again. */
 bool landmark_budget_left(struct landmark *l);
 
 /* ---- progress.c ---- */
@@ -98,11 +102,13 @@ void landmark_progress(const struct landmark *l);
 
 /* ---- translate.c ---- */
 /*
- * From where the task is (which is not the point) to the point, in copies of its code.  *found
- * false without an error: from where it is now it must be looked for in another way. */
+ * Runs the task from where it is (which is not the point) to the point, in copies of its code.
+ * *found false without an error: from where the task is now the point must be looked for in another
+ * way.
+ */
 struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
 /*
- * *regs of a task in a copy: rip becomes that of the block it is in.  False: it is in none.
+ * *regs are of a task: where it is in a copy, rip becomes that of the block.  False: it is in none.
  */
 bool landmark_copy_regs(const struct translation *x, struct regs *regs);
 
@@ -113,30 +119,36 @@ bool landmark_copy_regs(const struct translation *x, struct regs *regs);
  */
 struct landmark_mm { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; };
 /*
- * The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be
- * written to.
+ * Puts the stub and the jump there.  l->patched stays false where there is no place for them, or
+ * the code cannot be written to.
  */
 struct err *landmark_patch(struct landmark *l);
+/* Takes the jump out again, and unmaps the stub unless a debugger may look again. */
 struct err *landmark_unpatch(struct landmark *l);
-/* Where the code that the jump may lie in ends, as far as it is protected alike. */
+/* Returns where the code that the jump may lie in ends, as far as it is protected alike. */
 uint64_t landmark_code_end(const struct landmark *l);
-/* Code that the program may write to is write-protected while the jump is in it. */
+/*
+ * Gives the code this protection: code that the program may write to is write-protected while the
+ * jump is in it.
+ */
 struct err *landmark_protect(struct landmark *l, int prot);
+/* Writes the stub anew.  *good false: it cannot be written. */
 struct err *landmark_stub_write(struct landmark *l, bool *good);
-/* The program's own bytes; what it has written over the jump meanwhile is its own. */
+/* Writes the program's own bytes back; bytes that it has written over the jump stay. */
 struct err *landmark_jump_out(struct landmark *l);
 /* Puts the program's own bytes where bytes, read at addr, contain the search's jump. */
 void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len);
 
 /* ---- candidate.c ---- */
 /*
- * Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more
- * word to test.
+ * Does all that names the point agree here (t->regs.rip is at the point)?  If not, the stub may
+ * have got one more word to test.
  */
 struct err *landmark_is_point(struct landmark *l, bool *found);
 /*
- * At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes
- * the stub.
+ * The task is at a candidate that was not the point: takes a sample, or chooses the quick test
+ * anew.
+ * Writes the stub.
  */
 struct err *landmark_learn(struct landmark *l, bool retest);
 

@@ -9,7 +9,7 @@
 
 enum { TOOL_SAMPLER = 6 };		/* its number: see machine/tool.h */
 
-/* The sampler of this replay; NULL: nobody has asked for samples. */
+/* Returns the sampler of this replay; NULL: no samples have been asked for. */
 static inline struct rp_sampler *sampler_of(const struct replay *r)
 {
 	return (struct rp_sampler *)r->tool[TOOL_SAMPLER];

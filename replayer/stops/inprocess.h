@@ -67,12 +67,15 @@ struct inprocess_code {
 };
 
 /* inprocess_code.c */
-/* Is it code?  Then it is from solid_start to solid_end, and solid_changes says of what kind. */
+/*
+ * Is there code at addr?  Then it is from solid_start to solid_end of struct stops_mm, and
+ * solid_changes says of what kind.  The task is stopped, and nothing in it changes.
+ */
 struct err *inprocess_code(const struct rp_task *t, uint64_t addr, bool *ret) __must_check;
-/* What a jump there would replace; where inprocess_code() has just looked. */
+/* Tells what a jump at addr would replace; requires that inprocess_code() has just looked there. */
 bool inprocess_displace(const struct rp_task *t, uint64_t addr, struct displaced *ret);
 
-/* The three kinds; false: not possible. */
+/* Write a stub of each of the three kinds; false: that is not possible. */
 bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c);
 bool inprocess_stub_count(struct inprocess *p, struct inprocess_code *c);
 bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
