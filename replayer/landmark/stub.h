@@ -64,7 +64,10 @@ struct stub {
 
 enum { STUB_COUNT_AT = 16 };		/* in the data page: slow tests left before it retests */
 
-/* Code for s, to be written at s->addr.  0: it cannot be made (too far). */
+/*
+ * Makes the code for s, to be written at s->addr, and returns its length; 0: it cannot be made (too
+ * far).
+ */
 unsigned stub_build(struct stub *s, uint8_t *out, unsigned room);
 
 #endif

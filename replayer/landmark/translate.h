@@ -66,7 +66,7 @@ struct emit {
 	uint8_t bytes[BLOCK_CODE_MAX];
 };
 
-/* The copy of the block, which will be at `at'; false: it cannot be made. */
+/* Makes the copy of the block, which will be at `at'; false: it cannot be made. */
 bool emit_block(struct emit *e, uint64_t at);
 /* Writes the code at `at' that all indirect branches of an area go through. */
 void emit_lookup(struct emit *e, uint64_t at, uint64_t table);

@@ -39,8 +39,8 @@
 #include "replayer/stops/stops.h"
 
 enum {
-	HEAT = 12,
-	HEAT_AGAIN = 3,
+	TRIES = 12,
+	TRIES_AGAIN = 3,
 	PATCH_AFTER = 6,
 	STEPS_OUT = 400,
 	STUBS_MAX = 8192,
@@ -208,7 +208,7 @@ void dual_out(struct rp_mm *mm, pid_t real)
 	jumps_out(a, real);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
-	a->heat = a->faults = 0;
+	a->tries = a->faults = 0;
 	a->in = a->refused = a->from_stub = false;
 }
 
@@ -643,7 +643,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
 	if (!a->in && !a->stubs_n && !(stops_of(r)->log && stops_of(r)->log->on) &&
-	    a->heat++ < (dual_any_dense() ? HEAT_AGAIN : HEAT))
+	    a->tries++ < (dual_any_dense() ? TRIES_AGAIN : TRIES))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)

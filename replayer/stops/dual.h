@@ -54,7 +54,7 @@ struct stub {
 
 struct dual {
 	struct dual_view view, made;	/* made: what the stubs are for */
-	unsigned heat, faults, pushed;
+	unsigned tries, faults, pushed;
 	bool in, refused;
 	uint64_t log_at;		/* a log of stores has been begun there; 0 = none */
 	unsigned hit;			/* the page that the last fault was in */
@@ -74,32 +74,32 @@ struct dual {
 };
 
 /*
- * Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is
- * known.
+ * Finds room for a stub near addr, where c->code begins then; its address is 0 where there is none.
  */
 struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *c, unsigned *area);
+/* Writes the code of the stub to this room, once the code is known. */
 struct err *dual_write_code(struct rp_task *t, unsigned area, struct dual_code *c, struct stub *s);
 
 /* dual_jump.c */
-/* Ours, or the program's bytes. */
+/* Writes our bytes, or the program's, to the stub's site. */
 struct err *dual_patch(pid_t real, const struct stub *s, bool ours) __must_check;
-/* The stub of that kind that has the instruction at addr; *insn: which one of its. */
+/* Returns the stub of that kind that has the instruction at addr; *insn: the number in the stub. */
 struct stub *dual_find(struct dual *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
 void dual_index(struct dual *a, const struct stub *s);
 /*
- * The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be
- * changed there (breakpoints, other jumps).
+ * Gives the instruction another displacement, where it is; site: its bytes.  NULL: the instruction
+ * cannot be changed there (breakpoints, other jumps).
  */
 struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site,
 			   unsigned disp_at, int32_t disp);
 /*
- * A jump would be worth having for that instruction (place: where the program has it): now, or with
- * the next ones.
+ * A jump would be worth having for that instruction (place: where the program has it): makes it
+ * now, or with the next ones.
  */
 struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* Puts a stub that rests in again, if that is possible, with its loads. */
 void dual_wake(struct replay *r, struct rp_task *t, struct stub *s);
-/* The jump of a stub is taken out for good; what it did gets others. */
+/* Takes the jump of a stub out for good; its instructions get other stubs. */
 void dual_jump_out(struct rp_task *t, const struct stub *s);
 
 bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
@@ -114,7 +114,7 @@ bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n);
 /* After the program has mapped something: does nothing lie at the chosen distances still? */
 bool dual_unchecked_holds(struct rp_task *t);
 bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr);
-/* For something that the program is going to have there. */
+/* The program is going to map something there: the distance is given up where it is in the way. */
 struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
 
 /* dual_learn.c */
@@ -124,8 +124,8 @@ bool dual_was_dense(uint64_t addr);
 bool dual_any_dense(void);
 void dual_note_dense(uint64_t place, bool fixed);
 /*
- * The instruction has stored to something else.  True: it is to be tested from now on, and
- * dual_sees() tells so.
+ * The instruction has stored to something else.  True: the instruction is to be tested from now on,
+ * and dual_sees() tells so.
  */
 bool dual_note_miss(uint64_t addr);
 bool dual_sees(uint64_t addr);
@@ -138,22 +138,22 @@ void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
 
 /* dual_window.c */
 /*
- * Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with
- * the program's bytes.
+ * Reads the solid code around addr; false: it cannot be told where instructions begin.  The task is
+ * stopped, with the program's bytes.
  */
 bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret);
 
 /* dual_load.c */
 /*
- * Where in code[0..len), len <= DUAL_BEFORE, instructions surely begin: of a reading from its
- * beginning, where others, begun a few bytes later, all have met it; len: nowhere.  An instruction
- * begins behind it.
+ * Returns where in code[0..len), len <= DUAL_BEFORE, instructions surely begin: the place at which
+ * a reading from the beginning and readings from a few bytes later have all met; len: nowhere.
+ * Requires that an instruction begins behind the code.
  */
 enum { DUAL_BEFORE = 400 };
 unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start);
 /*
- * Instructions near addr that load from dual-mapped pages use the other mapping, too, as the stores
- * of `s' there: see dual_load.c.
+ * Makes instructions near addr that load from dual-mapped pages use the other mapping, too, as the
+ * stores of `s' there do: see dual_load.c.
  */
 void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 

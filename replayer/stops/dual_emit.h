@@ -15,8 +15,8 @@ enum { EMIT_FIXES = 2 * DUAL_RANGES + 8 };
 void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg,
 		     const struct place *p, int32_t disp);
 /*
- * The instruction, with an operand of registers, with that displacement; false: it would be too
- * long.
+ * Writes the instruction, whose operand has registers, with that displacement; false: it would be
+ * too long.
  */
 bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
 		    int32_t disp);
@@ -31,8 +31,8 @@ void emit_come_to(struct dual_code *c, struct fixes *f, unsigned where);
 void emit_come_here(struct dual_code *c, struct fixes *f);
 
 /*
- * The flags are kept in rax, and that in its word; and back, unless they were dead, and have not
- * been kept.
+ * Write code that keeps the flags in rax, and rax in its word; and code that restores both, the
+ * flags unless they were dead, and have not been kept.
  */
 void emit_flags(struct dual_code *c);
 void emit_flags_back(struct dual_code *c, bool dead);

@@ -38,35 +38,41 @@ struct store {
 
 /* Registers that an operand's address is made of, by number; -1: none.  A base there always is. */
 struct place { int base, index; unsigned scale; };
-/* Those of its operand in memory; false: it has none with a base, or with another form. */
+/*
+ * Tells those of the instruction's operand in memory; false: there is none with a base, or none
+ * that has another form.
+ */
 bool dual_place(const struct cs_insn *insn, struct place *ret);
-/* b: the instruction's bytes.  loads: what only loads counts, too. */
+/*
+ * Tells what the instruction stores.  b: its bytes; loads: instructions that only load count, too.
+ */
 void dual_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads,
 		   struct store *s);
-/* Is it the same whatever the flags are?  Of some, only. */
+/* Does the instruction do the same whatever the flags are?  False also where that is not known. */
 bool dual_ignores_flags(unsigned id);
 /* Does the instruction access its operand, and nothing else? */
 bool dual_has_other_place(const struct store *s);
 /* Returns the address of a RIP-relative operand; end: of the instruction. */
 uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end);
 /*
- * Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once);
- * its own address when that is on no dual-mapped page.
+ * Tells where an operand of a fixed address is in the other mapping (*to; marked in the bitmap here
+ * and now); its own address when that is on no dual-mapped page.  False: the address is not fixed,
+ * is watched, or is not on one page.
  */
 bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b,
 		      uint64_t end, uint64_t *to);
-/* A bit by x86_register_number(); 0: none of the sixteen. */
+/* Returns the register's bit, by x86_register_number(); 0: it is none of the sixteen. */
 uint16_t dual_register_bit(unsigned reg);
 /* Returns an unused register that takes no REX bit and no special form as a base; -1: none. */
 int dual_free_register(uint16_t used);
 /* Returns the number that the operand adds to its registers. */
 int32_t dual_displacement(const struct store *s, const uint8_t *b);
 /*
- * The dual-mapped page that has any of these bytes; *to: where they are in the other mapping.
- * pages_n: none, and *to is addr.
+ * Returns the dual-mapped page that has any of these bytes; *to: where they are in the other
+ * mapping. pages_n: no page has, and *to is addr.
  */
 unsigned dual_page_of(const struct dual_view *v, uint64_t addr, unsigned size, uint64_t *to);
-/* Is it reached from behind an instruction by what is relative to that? */
+/* Does an operand that is relative to the end of an instruction reach `to'? */
 bool dual_is_near(uint64_t end, uint64_t to);
 
 #endif

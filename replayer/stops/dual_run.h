@@ -54,14 +54,15 @@ struct run_places {
 typedef bool dual_seen_fn(uint64_t addr);
 
 /*
- * reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of
- * no use.
+ * Weighs the run from insn[first] on.  reg: the registers as they are at insn[code->at].  Score 0:
+ * the run is of no use.
  */
 void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v,
 		    const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret);
 /*
- * Its code; behind that, everything is as it was, and an address is none that it is for.  False: it
- * has no such code.  Task stopped, with the program's bytes.
+ * Writes the code of the run, which goes on behind its end with everything as it was where an
+ * address is none that the run is for.  False: the run has no such code.  The task is stopped, with
+ * the program's bytes.
  */
 bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
 		  const struct dual_run *run, struct run_places *ret);

@@ -67,8 +67,8 @@ struct dual_insn {
 };
 
 /*
- * Writes one instruction of the program at addr, running on behind its code.  False: it cannot be
- * run elsewhere.  Code is from start to end.  Task stopped.
+ * Writes one instruction of the program at addr to c, running on behind its code.  False: the
+ * instruction cannot be run elsewhere.  The task is stopped.
  */
 bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr,
 	      struct dual_insn *ret);

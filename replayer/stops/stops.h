@@ -49,7 +49,10 @@ struct rp_cond { uint8_t *bytes; unsigned len; };
  */
 struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
 
-/* Places that a chain counts, and how often from now on each may be executed (0 = any number). */
+/*
+ * Sites that periodic positions count, and how often from now on each may be executed (0 = any
+ * number).
+ */
 struct counted_sites {
 	unsigned n;
 	struct replay_break b[COUNTING_SITES];

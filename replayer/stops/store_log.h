@@ -43,9 +43,9 @@ static inline uint64_t store_log_room(const struct store_log *l)
 	return (STORE_LOG_BYTES - STORE_LOG_BEGIN) / store_log_record(l);
 }
 
-/* For replay_log_stores(); def NULL: no more. */
+/* Does what replay_log_stores() says; def NULL: stores are not logged any more. */
 void store_log_begin(struct replay *r, const struct replay_store_log *def);
-/* Is this what is logged, at the moment? */
+/* Are stores to this watchpoint logged at the moment? */
 bool store_log_has(const struct store_log *l, const struct replay_break *b);
 /* Gives the stores that stubs of that process have noted to whoever asked for them. */
 void store_log_take(struct replay *r, const struct rp_task *t);
