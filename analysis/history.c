@@ -117,7 +117,7 @@ static bool is_mapped(const struct history *h, const struct mapped *m)
 	return b->mmap && b->addr && b->born == m->born && b->died == NEVER;
 }
 
-/* Those that are gone make room. */
+/* Adds a block to the mapped ones; blocks that are gone make room. */
 static void mapped_add(struct history *h, uint32_t number)
 {
 	size_t n = 0;
@@ -395,8 +395,9 @@ static bool is_part(const struct pending *outer, const struct pending *p)
 }
 
 /*
- * Its last act, a jump: the stack pointer is the same.  So is the stack, for the allocator's own
- * frame does not count there; a call that comes from the same place later is to the same function.
+ * Was the function's last act a jump?  The stack pointer is the same then.  So is the stack, for
+ * the allocator's own frame does not count there; a call that comes from the same place later is to
+ * the same function.
  */
 static bool is_tail(const struct pending *outer, const struct pending *p)
 {

@@ -291,7 +291,7 @@ struct alloc_log *memlog_log(const struct session *s);
 struct alloc_log *memlog_take(struct session *s);
 /* Finds the types that the program's sources say are allocated at each stack. */
 void memlog_types(struct session *s);
-/* ... and what live blocks of a language say that they are. */
+/* Finds the types that live blocks of a language say that they are. */
 void memlog_guest_types(struct session *s);
 /*
  * guest_types.c: "Lua table" by a block's bytes and its machine, "dict" of Python; NULL = the block

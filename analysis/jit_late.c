@@ -195,10 +195,10 @@ void jit_late_written(struct jit_log *l, struct written_file *f, size_t first)
 	f->parsed = f->held_event;
 }
 
-/* These of the batch came after the event lo, and were there after hi. */
+/* Functions of the batch that came after the event lo, and were there after hi. */
 struct span { uint64_t lo, hi; size_t first, last; };
 
-/* Those that are there now, before the others.  Returns how many. */
+/* Puts the functions that are there now before the others.  Returns how many there are. */
 static size_t partition(struct batch *b, const struct span *s)
 {
 	size_t there = s->first;

@@ -90,7 +90,7 @@ void jit_room(void *array, size_t *cap, size_t n, size_t size);
 /* jit.c: what is there */
 size_t jit_alive_from(const struct jit_log *l, uint64_t addr);
 void jit_functions_end(struct jit_log *l, uint64_t start, uint64_t end, uint64_t event);
-/* Its birth may lie before where the replay is. */
+/* The function's birth may lie before where the replay is. */
 void jit_function_begin(struct jit_log *l, const struct jit_function *f);
 void jit_unmapped(struct jit_log *l, uint64_t start, uint64_t end, uint64_t event);
 int jit_any_task(struct jit_log *l);

@@ -26,7 +26,10 @@ struct jit_view {
 	bool looked;
 };
 
-/* Those of all functions, which are in the order of their births. */
+/*
+ * Notes the events at which code replaces other code, of all functions, which are in the order of
+ * their births.
+ */
 static void note_replaced(struct jit_view *v)
 {
 	const struct jit_function *f;

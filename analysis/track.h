@@ -88,7 +88,7 @@ void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks
 		 const struct slot *sl, uint64_t lookup, bool in_allocator);
 void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs,
 		 enum leaks_how how, uint64_t lookup, bool in_allocator);
-/* Those that no longer hold the value go. */
+/* Drops the slots that no longer hold the value. */
 void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how,
 		 uint64_t lookup);
 void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp,

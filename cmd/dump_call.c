@@ -278,7 +278,7 @@ struct call call_of(const struct trace_event *ev, const struct task_info *t, uin
 		c.state = ev->kind == TRACE_SYSCALL_ENTER ? CALL_ENTRY : CALL_WHOLE;
 		return c;
 	}
-	/* Its registers were those of the entry, which the task list remembers. */
+	/* The call's registers were those of the entry, which the task list remembers. */
 	c.state = CALL_RESUMED;
 	if (c.nr < 0)
 		c.nr = t->nr;

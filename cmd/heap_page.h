@@ -55,9 +55,12 @@ void page_data_destroy(struct page_data *d);
 struct err *page_data_go(struct page_data *d, uint64_t event) __must_check;
 /* The block, as it is now. */
 void page_object_seen(struct page_data *d, const struct heap_block *b, const char *type);
-/* Those not seen at this moment are gone. */
+/* Objects that were not seen at this moment are gone. */
 void page_objects_rest(struct page_data *d);
-/* Those, other than one that begins at addr, that hold bytes of it are looked at again. */
+/*
+ * Objects, other than one that begins at addr, that hold bytes of [addr, addr + size) are looked at
+ * again.
+ */
 void page_objects_touched(struct page_data *d, uint64_t addr, uint64_t size);
 /* Rows of a value's children, or one row that is itself. */
 void page_row(struct page_data *d, FILE *f, struct heap_value *x, uint64_t base, unsigned depth);

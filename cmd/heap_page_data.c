@@ -88,7 +88,7 @@ static void names_grow(struct page_data *d)
 	}
 }
 
-/* Its number; -1 = NULL. */
+/* Returns the number of the name; -1 = NULL. */
 static int64_t name_of(struct page_data *d, const char *s)
 {
 	size_t k;

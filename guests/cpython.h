@@ -43,7 +43,7 @@ size_t py_utf8(char *out, uint32_t c);
 /* A compact str, of which a part may be read. */
 struct py_text { uint64_t at, length; unsigned kind; };
 bool py_text_find(const struct py *py, uint64_t addr, struct py_text *ret);
-/* Such a one as a string, cut where it is long; NULL = it is none. */
+/* Returns a str object as a string, cut where it is long; NULL = it is none. */
 const char *py_text(const struct py *py, uint64_t addr);
 
 /* cpython_value.c */

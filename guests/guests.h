@@ -77,8 +77,8 @@ struct guests_vm {
 	const struct symbols_module *module;
 };
 /*
- * Those seen so far; pointers stay valid until guests_reset() or guests_destroy().  A machine is
- * seen when it is on a stack.
+ * Returns the machines seen so far; pointers stay valid until guests_reset() or guests_destroy().
+ * A machine is seen when it is on a stack.
  */
 const struct guests_vm *const *guests_vms(const struct guests *g, size_t *n_ret);
 

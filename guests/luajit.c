@@ -653,7 +653,7 @@ static enum guests_state refine(enum guests_state state, const struct lj_functio
 			       : GUESTS_STATE_INTERP;
 }
 
-/* Its Lua stack, for those who do not unwind: by the base that is valid now. */
+/* Sets where the Lua stack is, for callers that do not unwind: by the base that is valid now. */
 static void chain_set(const struct stack *s)
 {
 	const struct lj_shape *sh = s->lj.y->shape;

@@ -375,7 +375,7 @@ static void tell_local(void *ctx, const struct lj_variable *v)
 		fr->enough |= !variable_tell(&fr->vs, kind, v->name, GUESTS_SLOT, addr);
 }
 
-/* They lie in a frame of their own below. */
+/* Variable arguments lie in a frame of their own below. */
 static void tell_varargs(struct frame *fr)
 {
 	uint64_t link, frame = fr->f->where, below;

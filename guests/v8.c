@@ -587,7 +587,7 @@ static bool unwind_one(struct v8 *v8, size_t i, uint64_t *last)
 		return true;
 	}
 	*last = fp;
-	/* Its frame is being made. */
+	/* The function's frame is being made. */
 	if (!i && !builtin && regs->r[SYMBOLS_RSP] > fp - 16)
 		return emit_bare(v8, i);
 	return frame_at(v8, i, fp);

@@ -14,7 +14,7 @@ struct split_files {
 	void *ctx;
 };
 
-/* Those that are there, of the units that ix lists; *f may come out empty. */
+/* Opens those split files that are there, of the units that ix lists; *f may come out empty. */
 void split_files_open(struct symbols_module *m, struct index *ix, struct split_files *f);
 /* Calls fn with the path of each. */
 void split_files_each(struct symbols_module *m, struct index *ix, symbols_file_fn *fn, void *ctx);

@@ -73,8 +73,8 @@ struct symbols_mapping {
 	size_t image_len;
 };
 /*
- * These functions follow mmap(), munmap() and exec.  Adding replaces what was there; an anonymous
- * mapping, or an unmapping of what holds no file, costs next to nothing and throws no cache away.
+ * Follow mmap(), munmap() and exec.  Adding replaces what was there; an anonymous mapping, or an
+ * unmapping of what holds no file, costs next to nothing and throws no cache away.
  */
 struct err *symbols_map(struct symbols *s, const struct symbols_mapping *m) __must_check;
 void symbols_unmap(struct symbols *s, uint64_t start, uint64_t end);
@@ -106,17 +106,18 @@ struct symbols_range {
 struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len,
 			    uint64_t *id_ret) __must_check;
 /*
- * Its code is gone; addresses in it have no names any more.  An id that is not known does nothing.
+ * The object's code is gone; addresses in it have no names any more.  An id that is not known does
+ * nothing.
  */
 void symbols_jit_remove(struct symbols *s, uint64_t id);
-/* Its bytes, kept as long as the family. */
+/* Returns the object's bytes, kept as long as the family. */
 const void *symbols_jit_image(struct symbols *s, uint64_t id, size_t *len_ret);
-/* Its code is there again, as after symbols_jit_add(). */
+/* The object's code is there again, as after symbols_jit_add(). */
 struct err *symbols_jit_restore(struct symbols *s, uint64_t id) __must_check;
 /* As symbols_lookup(), of that object's code, whether it is there or gone. */
 size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret,
 			  size_t max);
-/* Its functions that symbols name, by address. */
+/* Tells the object's functions that symbols name, by address. */
 void symbols_jit_functions(struct symbols *s, uint64_t id,
 			   void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
 			   void *ctx);
@@ -335,7 +336,10 @@ struct symbols_fixed_frame {
 	uint64_t cfa_offset;		/* CFA = rsp + this */
 	uint32_t saved;			/* registers kept in it, bit 1 << number */
 };
-/* Those of at least min bytes of code and frames of at least frame_min bytes; fills at most max. */
+/*
+ * Tells the fixed frames of at least frame_min bytes, of at least min bytes of code; fills at most
+ * max.
+ */
 size_t symbols_fixed_frames(const struct symbols_module *m, uint64_t min, uint64_t frame_min,
 			    struct symbols_fixed_frame *ret, size_t max);
 /* The largest functions of a module that unwind information has, of at least min bytes. */
@@ -419,7 +423,7 @@ struct symbols_enumerator {
 	const char *name;
 	int64_t value;
 };
-/* Those of an enumeration, in the order of the source. */
+/* Returns the enumerators of an enumeration, in the order of the source. */
 const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_type *t,
 							  size_t *n_ret);
 /* Does a structure end with an array that is as long as its block?  *ret: that array. */
@@ -488,10 +492,10 @@ struct symbols_variable {
 };
 /* The global or static variable that holds addr. */
 bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variable *ret);
-/* Those that symbol tables have, of writable data: nothing of DWARF is read. */
+/* Tells the symbols of writable data that symbol tables have: nothing of DWARF is read. */
 void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size),
 			  void *ctx);
-/* All of them that DWARF has a type for; stops when fn returns false. */
+/* Tells all variables that DWARF has a type for; stops when fn returns false. */
 void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct symbols_variable *v),
 		       void *ctx);
 /*

@@ -123,7 +123,7 @@ static inline void alloc_event_ahead(const struct alloc_log *l, size_t i)
 }
 /* Room for so many events in all. */
 void alloc_events_room(struct alloc_log *l, size_t n);
-/* Its name is interned; returns its number. */
+/* Adds a symbol, whose name is interned; returns its number. */
 uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s);
 /* Events that are added from now on came after this event of the recording. */
 void alloc_moment_set(struct alloc_log *l, uint64_t event);

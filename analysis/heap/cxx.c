@@ -361,7 +361,7 @@ static bool bitset_is(struct heap_view *v, struct heap_value *x)
 	return x->flags & HEAP_OPENS;
 }
 
-/* Those that are set, as gdb shows them. */
+/* Adds the bits that are set, as gdb shows them. */
 static void bitset_open(struct heap_view *v, struct heap_value *x)
 {
 	for (uint64_t i = 0; i < x->data[0]; i++) {

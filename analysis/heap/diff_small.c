@@ -27,7 +27,7 @@ static struct heap_block block_of(const struct small *s)
 	return (struct heap_block){ .addr = s->addr, .size = s->size, .name = s->name, .count = 1 };
 }
 
-/* Its contents; NULL: the graph has none. */
+/* Returns the node's contents; NULL: the graph has none. */
 static const unsigned char *content(const struct graph *g, const struct small *s)
 {
 	size_t node = graph_find(g, s->addr);

@@ -97,7 +97,7 @@ const char *text_string(struct heap_view *v, uint64_t addr, size_t len);
 const char *text_string_exact(struct heap_view *v, uint64_t addr, uint64_t len);
 /* Bytes in quotes, as C writes them; more: "..." follows. */
 const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool more);
-/* Those of an enumeration to v->enumerator. */
+/* Writes the enumerators of an enumeration to v->enumerator. */
 void text_enumerators(struct heap_view *v, const struct symbols_type *t);
 bool text_is_character(const struct symbols_type *t);
 /* "L", "u", "U" of wchar_t, char16_t, char32_t; NULL: t is none of them */

@@ -44,7 +44,7 @@ static bool is_window(const struct dual_unchecked *b, uint64_t page)
 	return false;
 }
 
-/* Ours: the other mappings and the store bitmap. */
+/* Is the mapping one of ours: another mapping of a page, or a store bitmap? */
 static bool are_windows(const struct tracee_map *m, const void *dual)
 {
 	const struct dual_unchecked *b = dual;

@@ -40,7 +40,7 @@ static uint16_t written_by(csh cs, const cs_insn *insn)
 	return ret;
 }
 
-/* Its operand in memory, if it has one that can have another displacement. */
+/* Notes the instruction's operand in memory, if it has one that can have another displacement. */
 static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 {
 	const cs_x86_op *mem = NULL;

@@ -540,7 +540,7 @@ bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b)
 	return p && p->in && !p->trap_only;
 }
 
-/* Its jump or int3, or the program's bytes. */
+/* Writes the breakpoint's jump or int3, or the program's bytes. */
 static bool inprocess_write(const struct inprocess *p, pid_t real, bool jumps)
 {
 	uint8_t jump[X86_JUMP] = { 0xcc }, now[X86_JUMP];

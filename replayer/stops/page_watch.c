@@ -316,9 +316,10 @@ static uint64_t iterations_at_once(const struct replay *r, const struct rp_set *
 }
 
 /*
- * Those of them that store to the other mapping of a dual-mapped page, which need not be opened; 0:
- * none.  *off: how far that is.  Not where it would read what it has just stored: the processor
- * goes by addresses, and does not see that they are the same.
+ * Returns how many of the iterations store to the other mapping of a dual-mapped page, which need
+ * not be opened; 0: none.  *off: how far off the other mapping is.  Not where an iteration would
+ * read what it has just stored: the processor goes by addresses, and does not see that they are the
+ * same.
  */
 static uint64_t iterations_there(const struct rp_task *t, uint64_t iterations, unsigned size,
 			    uint64_t *off)
