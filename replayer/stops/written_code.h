@@ -31,7 +31,10 @@ bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
 bool rp_written_open(struct rp_mm *mm, uint64_t page);
 /* Closes the page of addr again. */
 void rp_written_close(struct rp_mm *mm, uint64_t addr);
-/* Closes all.  True: some were open; the caller takes code and protection out, to be put in anew. */
+/*
+ * Closes all pages.  True: some were open, and the caller takes code and protection out, to be put
+ * in anew.
+ */
 bool rp_written_close_all(struct rp_mm *mm);
 bool rp_written_is_open(const struct rp_mm *mm, uint64_t addr);
 /* Mappings change there: forgets what is known of them. */
