@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/ptrace.h>
 
+#include "replayer/machine/cage.h"
 #include "tests/unit/replayer_hostile.h"
 
 /* ---- system calls from program code ------------------------------------------------------- */
