@@ -725,6 +725,26 @@ bool py_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum
 }
 
 /* Sure: what it has as its type is one, says the type of that. */
+/*
+ * Is the class's class `type' in the end, which is its own?  In front of an object that the
+ * collector knows are its links, which lead from object to object and may look like a class.
+ */
+static bool ends_in_type(const struct py *py, uint64_t class)
+{
+	enum { DEEP = 8 };
+
+	for (unsigned i = 0; i < DEEP; i++) {
+		uint64_t of;
+
+		if ((class & 7) || !mem_u64(py->g, class + OB_TYPE, &of))
+			return false;
+		if (of == class)
+			return true;
+		class = of;
+	}
+	return false;
+}
+
 const char *py_object_type(struct guests *g, struct code *c, uint64_t addr)
 {
 	enum { READY = 1 << 12 };
@@ -734,7 +754,8 @@ const char *py_object_type(struct guests *g, struct code *c, uint64_t addr)
 
 	if (!py.y || !mem_u64(g, addr, &references) || !references || references >> 40 ||
 	    !type_of(&py, addr, &type) || !(type.flags & READY) ||
-	    !type_of(&py, type.addr, &meta) || !(meta.flags & IS_TYPE) || !(meta.flags & READY))
+	    !type_of(&py, type.addr, &meta) || !(meta.flags & IS_TYPE) || !(meta.flags & READY) ||
+	    !ends_in_type(&py, meta.addr))
 		return NULL;
 	return type.name;
 }
