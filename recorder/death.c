@@ -39,16 +39,6 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	return n;
 }
 
-/* Has its process no other task?  Then its end is reported, and no thread's is waited for first. */
-static bool is_alone(const struct recorder *rec, const struct rec_task *t)
-{
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->pid == t->pid)
-			return false;
-	}
-	return t->tid == t->pid;
-}
-
 /*
  * Let a task past its exit stop and wait until it has done its last writes.  A thread-group leader
  * whose threads live on reports nothing then, and the init of a pid namespace waits for others:
@@ -59,7 +49,8 @@ static void exit_settle(const struct recorder *rec, struct rec_task *t)
 	enum { TICKS = 4 };	/* timer.c: then it waits for somebody else */
 	int status;
 
-	for (unsigned i = 0; i < TICKS && is_alone(rec, t); i++) {
+	/* nobody else in its process: its end is reported, and no thread's is waited for first */
+	for (unsigned i = 0; i < TICKS && t->tid == t->pid && rec_task_alone(rec, t); i++) {
 		if (waitpid(t->tid, &status, __WALL) != t->tid)
 			continue;
 		rec_task_stopped(t, status);

@@ -403,6 +403,12 @@ void rec_signals_remove(struct rec_signals *s, unsigned i);
 bool rec_signals_hold(struct rec_task *t, uint64_t *was);
 void rec_signals_release(struct rec_task *t, uint64_t was);
 /*
+ * Calls fn for the signals that wait in the kernel for t, which is stopped, until fn returns true:
+ * true then.  flags: PTRACE_PEEKSIGINFO_SHARED for its process's, 0 for its own.
+ */
+typedef bool rec_signal_fn(const siginfo_t *info, void *ctx);
+bool rec_signals_find(const struct rec_task *t, unsigned flags, rec_signal_fn *fn, void *ctx);
+/*
  * t, stopped where its last event left it, will stop for these before it has run an instruction:
  * t->due.
  */

@@ -221,17 +221,16 @@ bool rec_dispatch_stopped(const struct rec_task *t)
 	       info.si_code == SIGSYS_DISPATCH;
 }
 
+static bool is_dispatch(const siginfo_t *info, void *ctx)
+{
+	(void)ctx;
+	return info->si_signo == SIGSYS && info->si_code == SIGSYS_DISPATCH;
+}
+
 /* Our interrupt is told first.  Its registers are behind a call then that has not been made. */
 bool rec_dispatch_pending(const struct rec_task *t)
 {
-	struct __ptrace_peeksiginfo_args args = { .nr = 1 };
-	siginfo_t info;
-
-	for (; t->dispatched && ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, &info) == 1; args.off++) {
-		if (info.si_signo == SIGSYS && info.si_code == SIGSYS_DISPATCH)
-			return true;
-	}
-	return false;
+	return t->dispatched && rec_signals_find(t, 0, is_dispatch, NULL);
 }
 
 struct err *rec_dispatch_stop(struct recorder *rec, struct rec_task *t)

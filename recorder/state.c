@@ -153,6 +153,12 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	return NULL;
 }
 
+static bool is_fault(const siginfo_t *info, void *ctx)
+{
+	(void)ctx;
+	return tracee_is_fault(info->si_signo) && info->si_code > 0;
+}
+
 /*
  * A stop that we, or another thread's group stop, asked for is reported first when the task's
  * instruction has just faulted: the kernel has the fault's signal still, and gives it when the task
@@ -161,23 +167,10 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
  */
 static bool fault_waits(const struct rec_task *t)
 {
-	enum { MANY = 16 };
-	struct __ptrace_peeksiginfo_args args = { .nr = MANY };
 	enum tracee_stop kind = tracee_stop_kind(t->status);
-	siginfo_t info[MANY];
-	long n;
 
-	if (kind != STOP_EVENT && kind != STOP_GROUP)
-		return false;
-	/* the kernel ends a list early where a signal waits for us */
-	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info)) > 0) {
-		for (long i = 0; i < n; i++) {
-			if (tracee_is_fault(info[i].si_signo) && info[i].si_code > 0)
-				return true;
-		}
-		args.off += (uint64_t)n;
-	}
-	return false;
+	return (kind == STOP_EVENT || kind == STOP_GROUP) &&
+	       rec_signals_find(t, 0, is_fault, NULL);
 }
 
 /* Does the trap of our int3 at addr, which is behind the task then, wait? */

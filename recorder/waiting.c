@@ -49,20 +49,35 @@ void rec_signals_release(struct rec_task *t, uint64_t was)
 	err_free(tracee_sigmask_set(t->tid, was));	/* it may be dead */
 }
 
-/* The kernel ends a list early where a signal waits for us. */
-static uint64_t pending(const struct rec_task *t, unsigned flags)
+bool rec_signals_find(const struct rec_task *t, unsigned flags, rec_signal_fn *fn, void *ctx)
 {
 	enum { MANY = 32 };
 	struct __ptrace_peeksiginfo_args args = { .flags = flags, .nr = MANY };
 	siginfo_t info[MANY];
-	uint64_t mask = 0;
 	long n;
 
+	/* the kernel ends a list early where a signal waits for us */
 	while ((n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info)) > 0) {
-		for (long i = 0; i < n; i++)
-			mask |= SIGBIT(info[i].si_signo);
+		for (long i = 0; i < n; i++) {
+			if (fn(&info[i], ctx))
+				return true;
+		}
 		args.off += (uint64_t)n;
 	}
+	return false;
+}
+
+static bool add_to_mask(const siginfo_t *info, void *mask)
+{
+	*(uint64_t *)mask |= SIGBIT(info->si_signo);
+	return false;
+}
+
+static uint64_t pending(const struct rec_task *t, unsigned flags)
+{
+	uint64_t mask = 0;
+
+	rec_signals_find(t, flags, add_to_mask, &mask);
 	return mask;
 }
 
@@ -78,10 +93,10 @@ void rec_signals_due(const struct recorder *rec, struct rec_task *t)
 
 bool rec_signals_come(struct rec_task *t)
 {
-	if (t->due)	/* some may have been discarded, as SIGCONT does with SIGTSTP */
-		t->due &= pending(t, 0) | pending(t, PTRACE_PEEKSIGINFO_SHARED);
 	if (t->due_met)
 		t->due = 0;
+	else	/* some may have been discarded, as SIGCONT does with SIGTSTP */
+		t->due &= pending(t, 0) | pending(t, PTRACE_PEEKSIGINFO_SHARED);
 	t->due_met = true;
 	return t->due != 0;
 }
