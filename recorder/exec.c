@@ -54,6 +54,7 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 	rec_files_put(t->files);
 	rec_sighand_put(t->sighand);
 	t->mm = rec_mm_create();
+	t->mm->tsc_open = t->mm->tsc_tried = rec_tsc_open_at_start(rec->options);
 	t->files = rec_files_copy(NULL);	/* close-on-exec: look again */
 	t->sighand = sighand;
 	for (unsigned i = 1; i < SIGNALS; i++) {
@@ -98,10 +99,11 @@ static struct err *settings(struct recorder *rec, struct rec_task *t, struct inj
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(rec_inject_by(t, in, &ret, SYS_arch_prctl,
 			       (const uint64_t[6]){ ARCH_SET_CPUID }));
-	if (t->tsc_free)	/* exec keeps it */
+	if (t->tsc_free != t->mm->tsc_open)	/* exec keeps it */
 		TRY(rec_inject_by(t, in, &ret, SYS_prctl,
-			       (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
-	t->tsc_free = false;
+			       (const uint64_t[6]){ PR_SET_TSC, t->mm->tsc_open ? PR_TSC_ENABLE
+										: PR_TSC_SIGSEGV }));
+	t->tsc_free = t->mm->tsc_open;
 	TRY(rec_inject_by(t, in, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
 	t->mm->brk = (uint64_t)brk;
 	return NULL;
