@@ -96,6 +96,12 @@ struct err *rec_ud2_path(struct recorder *rec, struct rec_task *t, uint64_t addr
  */
 struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
 /*
+ * What t's new program is given becomes effects (ARGV, ENV, AUXV, NAME).  t: before its first
+ * instruction, with maps, and rsp as the kernel has set it.
+ */
+void rec_exec_words(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps,
+		    uint64_t rsp);
+/*
  * An xgetbv, xsave or xrstor that has become ud2 (xsave.c), whose original bytes are text: the
  * instruction is done, with its effects; *done false: the instruction faults.
  */

@@ -233,10 +233,12 @@ static struct err *image_code(struct recorder *rec, struct rec_task *t, const st
 	return NULL;
 }
 
+/* rsp: of the first instruction; the kernel has not put anything on the stack below it. */
 static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
-			     struct image_file *f)
+			     uint64_t rsp, struct image_file *f)
 {
 	struct page_collect c = { rec, -1, m->start, m->offset };
+	uint64_t from = rsp > m->start && rsp < m->end ? page_down(rsp) : m->start;
 	struct trace_effect def, *e;
 	struct err *err = NULL;
 	uint32_t object;
@@ -265,7 +267,7 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		/* of a file that cannot be opened, also pages that nobody has touched yet */
 		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, PAGES_ALL,
 						c.fd, m->offset, collect_page, &c)
-				: tracee_pages(t->tid, m->start, m->end - m->start,
+				: tracee_pages(t->tid, from, m->end - from,
 					       m->inode || m->name[0] == '[' ? PAGES_ALL
 									     : PAGES_THERE,
 					       collect_page, &c);
@@ -302,16 +304,15 @@ static void find_loader(struct rec_task *t, const struct tracee_maps *maps, uint
 	}
 }
 
-static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t start)
+static struct err *image_maps(struct recorder *rec, struct rec_task *t,
+			      const struct tracee_maps *all, const struct regs *regs)
 {
 	struct image_file file = { .fd = -1 };
-	struct tracee_maps maps;
 	struct err *err = NULL;
 
-	TRY(tracee_maps_read(t->tid, &maps));
-	find_loader(t, &maps, start);
-	for (size_t i = 0; i < maps.n && !err; i++) {
-		const struct tracee_map *m = &maps.map[i];
+	find_loader(t, all, regs->rip);
+	for (size_t i = 0; i < all->n && !err; i++) {
+		const struct tracee_map *m = &all->map[i];
 
 		if (!strcmp(m->name, "[vdso]")) {
 			t->mm->vdso_start = m->start;
@@ -319,48 +320,28 @@ static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t star
 			err = vdso_patch(t->tid, m->start, m->end - m->start);
 		}
 		if (!err && image_wanted(m))
-			err = image_one(rec, t, m, &file);
+			err = image_one(rec, t, m, regs->rsp, &file);
 	}
 	if (file.fd >= 0)
 		slow_close(file.fd);
-	tracee_maps_deinit(&maps);
 	return err;
 }
 
-/* A file of /proc/TID as an effect. */
-static void proc_effect(struct recorder *rec, struct rec_task *t, const char *file,
-			enum trace_effect_kind kind)
+static struct err *image(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
-	size_t size = 16384, len = 0;
-	char path[64], *buf = malloc(size), *copy;
-	struct trace_effect *e;
-	ssize_t n = 0;
-	int fd;
+	struct tracee_maps maps;
+	struct err *err;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", t->tid, file);
-	fd = slow_open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && buf && (n = read(fd, buf + len, size - len)) > 0) {
-		len += (size_t)n;
-		if (len == size) {
-			char *more = realloc(buf, size *= 2);
-
-			if (!more)
-				break;
-			buf = more;
-		}
+	TRY(tracee_maps_read(t->tid, &maps));
+	rec_exec_words(rec, t, &maps, regs->rsp);
+	err = rec_auxv_level(t, regs->rsp);
+	if (!err) {
+		tracee_mem_keep(t->tid);
+		err = image_maps(rec, t, &maps, regs);
+		tracee_mem_let_go();
 	}
-	if (fd >= 0)
-		slow_close(fd);
-	if (kind == TRACE_NAME && len)
-		len--;		/* newline */
-	e = rec_effect(rec, kind);
-	if (len) {
-		copy = rec_alloc(rec, len);
-		memcpy(copy, buf, len);
-		e->data = copy;
-		e->data_len = len;
-	}
-	free(buf);
+	tracee_maps_deinit(&maps);
+	return err;
 }
 
 static void effect_task(struct recorder *rec, struct rec_task *t, const struct regs *regs)
@@ -393,13 +374,8 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	new_program(rec, t);
 	TRY(to_first_instruction(rec, t, &regs));
 	TRY(prepare(rec, t, &regs));
-	TRY(rec_auxv_level(t, regs.rsp));
 	effect_task(rec, t, &regs);
-	proc_effect(rec, t, "cmdline", TRACE_ARGV);
-	proc_effect(rec, t, "environ", TRACE_ENV);
-	proc_effect(rec, t, "auxv", TRACE_AUXV);
-	proc_effect(rec, t, "comm", TRACE_NAME);
-	TRY(image(rec, t, regs.rip));
+	TRY(image(rec, t, &regs));
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
 	rec_resume_point_set(t, &regs, false);

@@ -330,17 +330,31 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 	return NULL;
 }
 
+static struct tracee_mem kept = { 0, -1 };
+
+void tracee_mem_keep(pid_t tid)
+{
+	kept.tid = tid;
+}
+
+void tracee_mem_let_go(void)
+{
+	kept.tid = 0;
+	tracee_mem_close(&kept);
+}
+
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)buf, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
+	int *fd = m->tid == kept.tid ? &kept.fd : &m->fd;
 
-	if (!len || (m->fd < 0 &&
-		     process_vm_writev(m->tid, &local, 1, &remote, 1, 0) == (ssize_t)len))
+	if (!len ||
+	    (*fd < 0 && process_vm_writev(m->tid, &local, 1, &remote, 1, 0) == (ssize_t)len))
 		return NULL;
-	if (m->fd < 0)
-		err_free(mem_file_open(m->tid, O_RDWR, &m->fd));
-	if (m->fd >= 0 && pwrite(m->fd, buf, len, (off_t)addr) == (ssize_t)len)
+	if (*fd < 0)
+		err_free(mem_file_open(m->tid, O_RDWR, fd));
+	if (*fd >= 0 && pwrite(*fd, buf, len, (off_t)addr) == (ssize_t)len)
 		return NULL;
 	return tracee_write(m->tid, addr, buf, len);
 }

@@ -52,6 +52,12 @@ struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *bu
  */
 size_t tracee_mem_read_some(struct tracee_mem *m, uint64_t addr, void *buf, size_t len);
 void tracee_mem_close(struct tracee_mem *m);
+/*
+ * Until tracee_mem_let_go() all handles of tid use one file, which is opened at the first write
+ * that needs it.  tid must stay stopped meanwhile, with the memory it has.
+ */
+void tracee_mem_keep(pid_t tid);
+void tracee_mem_let_go(void);
 /* As many bytes as are mapped for reading from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* As many as the program can read, and the kernel for it: x86 can read what is only writable. */

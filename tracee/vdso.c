@@ -20,11 +20,18 @@ static const struct { const char *name; int nr; } functions[] = {
 	{ "__vdso_getrandom", NO_CALL },
 };
 
+/* What a process has there, to be written back from first on, up to end. */
+struct image {
+	uint8_t *bytes;
+	size_t len;
+	uint64_t first, end;
+};
+
 /*
  * The rest of the old function goes, so that its branches do not forbid a jump in ours
  * (tracee/patch.h).
  */
-static struct err *patch_function(struct tracee_mem *mem, uint64_t addr, uint64_t size, int nr)
+static void patch_function(struct image *vdso, uint64_t at, uint64_t size, int nr)
 {
 	/* mov $nr,%eax; syscall; ret */
 	uint8_t call[] = { 0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3 };
@@ -33,34 +40,32 @@ static struct err *patch_function(struct tracee_mem *mem, uint64_t addr, uint64_
 
 	_Static_assert(ENOSYS == 0x26, "the constant in the code above");
 	memcpy(call + 1, &nr, 4);
-	uint8_t body[FUNCTION_MAX];
-
-	if (size < sizeof(call) || size > sizeof(body))
+	if (size < sizeof(call) || size > FUNCTION_MAX)
 		size = sizeof(call);
-	memset(body, 0xcc, sizeof(body));
-	memcpy(body, nr == NO_CALL ? none : call, sizeof(call));
-	return tracee_mem_write(mem, addr, body, size);
+	if (vdso->len - at < size)
+		return;
+	memset(vdso->bytes + at, 0xcc, size);
+	memcpy(vdso->bytes + at, nr == NO_CALL ? none : call, sizeof(call));
+	vdso->first = at < vdso->first ? at : vdso->first;
+	vdso->end = at + size > vdso->end ? at + size : vdso->end;
 }
 
-static struct err *patch_symbols(struct tracee_mem *mem, uint64_t addr, const uint8_t *image,
-				 size_t len, const Elf64_Shdr *syms, const Elf64_Shdr *strings)
+static void patch_symbols(struct image *vdso, const Elf64_Shdr *syms, const Elf64_Shdr *strings)
 {
 	for (uint64_t off = 0; off + sizeof(Elf64_Sym) <= syms->sh_size; off += sizeof(Elf64_Sym)) {
 		Elf64_Sym sym;
 		const char *name;
 
-		memcpy(&sym, image + syms->sh_offset + off, sizeof(sym));
-		if (sym.st_name >= strings->sh_size || sym.st_value >= len ||
+		memcpy(&sym, vdso->bytes + syms->sh_offset + off, sizeof(sym));
+		if (sym.st_name >= strings->sh_size || sym.st_value >= vdso->len ||
 		    sym.st_shndx == SHN_UNDEF)
 			continue;
-		name = (const char *)image + strings->sh_offset + sym.st_name;
+		name = (const char *)vdso->bytes + strings->sh_offset + sym.st_name;
 		for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 			if (!strcmp(name, functions[i].name))
-				TRY(patch_function(mem, addr + sym.st_value, sym.st_size,
-						   functions[i].nr));
+				patch_function(vdso, sym.st_value, sym.st_size, functions[i].nr);
 		}
 	}
-	return NULL;
 }
 
 static bool section_fits(const Elf64_Shdr *s, size_t len)
@@ -68,35 +73,45 @@ static bool section_fits(const Elf64_Shdr *s, size_t len)
 	return s->sh_offset <= len && s->sh_size <= len - s->sh_offset;
 }
 
-struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len)
+static void patch_all(struct image *vdso)
 {
-	uint8_t *image = calloc(1, VDSO_MAX + 1);
-	struct tracee_mem mem = { tid, -1 };
-	struct err *err = NULL;
+	size_t len = vdso->len;
 	Elf64_Ehdr eh;
 
-	if (!image)
-		return &err_nomem;
-	len = tracee_read_some(tid, addr, image, len < VDSO_MAX ? len : VDSO_MAX);
-	memcpy(&eh, image, sizeof(eh));
-	for (unsigned i = 0; len >= sizeof(eh) && i < eh.e_shnum && !err; i++) {
+	memcpy(&eh, vdso->bytes, sizeof(eh));
+	for (unsigned i = 0; len >= sizeof(eh) && i < eh.e_shnum; i++) {
 		Elf64_Shdr syms, strings;
 		uint64_t at = eh.e_shoff + (uint64_t)i * sizeof(syms);
 
 		if (at > len || len - at < sizeof(syms))
 			break;
-		memcpy(&syms, image + at, sizeof(syms));
+		memcpy(&syms, vdso->bytes + at, sizeof(syms));
 		if (syms.sh_type != SHT_DYNSYM || !section_fits(&syms, len) ||
 		    syms.sh_link >= eh.e_shnum)
 			continue;
 		at = eh.e_shoff + (uint64_t)syms.sh_link * sizeof(strings);
 		if (at > len || len - at < sizeof(strings))
 			break;
-		memcpy(&strings, image + at, sizeof(strings));
+		memcpy(&strings, vdso->bytes + at, sizeof(strings));
 		if (section_fits(&strings, len))
-			err = patch_symbols(&mem, addr, image, len, &syms, &strings);
+			patch_symbols(vdso, &syms, &strings);
 	}
+}
+
+struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len)
+{
+	struct image vdso = { .bytes = calloc(1, VDSO_MAX + 1), .first = UINT64_MAX };
+	struct tracee_mem mem = { tid, -1 };
+	struct err *err = NULL;
+
+	if (!vdso.bytes)
+		return &err_nomem;
+	vdso.len = tracee_read_some(tid, addr, vdso.bytes, len < VDSO_MAX ? len : VDSO_MAX);
+	patch_all(&vdso);
+	if (vdso.first < vdso.end)
+		err = tracee_mem_write(&mem, addr + vdso.first, vdso.bytes + vdso.first,
+				       vdso.end - vdso.first);
 	tracee_mem_close(&mem);
-	free(image);
+	free(vdso.bytes);
 	return err;
 }

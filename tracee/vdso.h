@@ -11,8 +11,8 @@
 #include "tracee/ptrace.h"
 
 /*
- * Patches the vdso of a stopped task, which is mapped at addr, len bytes.  After an error a part of
- * the functions may be patched.
+ * Patches the vdso of a stopped task, which is mapped at addr, len bytes.  After an error none of
+ * the functions is patched, or a part of them.
  */
 struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len) __must_check;
 
