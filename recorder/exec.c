@@ -94,7 +94,7 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 /* Once the page is there: its instruction is not seen by our filter. */
 static struct err *settings(struct recorder *rec, struct rec_task *t, struct inject *in)
 {
-	int64_t ret, brk;
+	int64_t ret;
 
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(rec_inject_by(t, in, &ret, SYS_arch_prctl,
@@ -104,8 +104,6 @@ static struct err *settings(struct recorder *rec, struct rec_task *t, struct inj
 			       (const uint64_t[6]){ PR_SET_TSC, t->mm->tsc_open ? PR_TSC_ENABLE
 										: PR_TSC_SIGSEGV }));
 	t->tsc_free = t->mm->tsc_open;
-	TRY(rec_inject_by(t, in, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
-	t->mm->brk = (uint64_t)brk;
 	return NULL;
 }
 

@@ -33,7 +33,13 @@ struct err *rec_inject_by(struct rec_task *t, struct inject *in, int64_t *ret, l
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
-	struct inject in = { .tid = t->tid, .site = FIXED_INJECT, .stash = rec_stash, .ctx = rec };
+	struct inject in = {
+		.tid = t->tid,
+		.site = FIXED_INJECT,
+		.trap = !rec_trap_blocked(t),	/* one stop instead of two */
+		.stash = rec_stash,
+		.ctx = rec,
+	};
 
 	return rec_inject_by(t, &in, ret, nr, (const uint64_t[]){ a0, a1, a2, a3, a4, a5 });
 }

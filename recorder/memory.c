@@ -327,8 +327,12 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		open_errno = errno;
 		good = fd >= 0 && slow_fstat(fd, &st) == 0;
 	}
+	tracee_mem_keep(t->tid);
 	if (good)
 		err = map_file(rec, t, addr, call, fd, &st);
+	tracee_mem_let_go();
+	if (good)
+		;
 	else if (fd < 0 && shared && open_errno == ENXIO)	/* says it is a file, and is not */
 		map_device(rec, t, addr, call);
 	else {
@@ -437,13 +441,37 @@ static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struc
 	return protected(rec, t, call->args[0], len, call->args[2]);
 }
 
+/*
+ * Where the heap of a program begins that has not moved its end yet: most programs ask with their
+ * first call, which is then the answer.  start_brk of /proc/TID/stat (proc_pid_stat(5), field 47).
+ */
+static uint64_t brk_first(const struct rec_task *t, uint64_t asked, uint64_t ret)
+{
+	enum { BEHIND_NAME = 45 };	/* spaces between the name's ")" and the field */
+	char path[64], text[1024] = "", *at;
+	int fd;
+
+	if (!asked)
+		return ret;
+	snprintf(path, sizeof(path), "/proc/%d/stat", t->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	at = strrchr(text, ')');
+	for (unsigned i = 0; at && i < BEHIND_NAME; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : ret;
+}
+
 static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			    struct regs *regs, int64_t ret)
 {
-	uint64_t now = page_up((uint64_t)ret), old = page_up(t->mm->brk);
+	uint64_t now = page_up((uint64_t)ret), old;
 
 	(void)regs;
-	(void)call;
+	old = page_up(t->mm->brk ? t->mm->brk : brk_first(t, call->args[0], (uint64_t)ret));
 	t->mm->brk = (uint64_t)ret;
 	if (now > old)
 		effect_map(rec, old, now - old, PROT_READ | PROT_WRITE, TRACE_MAP_ANON,
