@@ -355,6 +355,19 @@ static void effect_task(struct recorder *rec, struct rec_task *t, const struct r
 	e->data_len = sizeof(*copy);
 }
 
+/*
+ * Who waits in vfork() goes on now.  It most often waits for its child next: if it does so at once,
+ * nobody is ready while the new program runs, which need not be interrupted then.
+ */
+static bool in_vfork(const struct recorder *rec, const struct rec_task *child)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o->vfork_sleeps && o->serial == child->made_by)
+			return true;
+	}
+	return false;
+}
+
 struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_task *caller;
@@ -382,5 +395,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	rec_task_ready(t);
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_pt_execed(rec, t, former);
+	if (in_vfork(rec, t))
+		rec_slice_over(rec);
 	return NULL;
 }

@@ -108,6 +108,11 @@ void rec_slice_yield(struct recorder *rec, struct rec_task *t)
 	rec->slices.over = true;
 }
 
+void rec_slice_over(struct recorder *rec)
+{
+	rec->slices.over = rec->slices.walked = true;
+}
+
 void rec_slice_spun(struct recorder *rec, struct rec_task *t)
 {
 	rec->slices.wasted_ns += now_ns() - rec->slices.start_ns;

@@ -14,6 +14,8 @@ void rec_slice_born(struct recorder *rec, struct rec_task *t);
 void rec_slice_woke(struct recorder *rec, struct rec_task *t);
 /* The task gives up the rest of its slice. */
 void rec_slice_yield(struct recorder *rec, struct rec_task *t);
+/* The running task's slice ends with the event that is being made. */
+void rec_slice_over(struct recorder *rec);
 /* A task that has done nothing but wait in a loop gives up the rest of its slice. */
 void rec_slice_spun(struct recorder *rec, struct rec_task *t);
 /* A task was interrupted in such a loop: is it to go on, up to the trap? */
