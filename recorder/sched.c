@@ -354,8 +354,8 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		return rec_run_steps(rec, t, sig);
 	t->ticks_unknown |= rec->options->ticks == TICKS_STEP;
 
-	if (!rec->options->chaos && rec_others_ready(rec, t))
-		rec_tick_often(rec, true);
+	if (!rec->options->chaos)
+		rec_tick_for(rec, rec_others_ready(rec, t));
 	if (rec->options->chaos && rec->tasks_n > 1)
 		rec_tick_in(rec, t->slice_ns);
 	else if (t->deferred.n)

@@ -12,6 +12,8 @@ void rec_ticks_start(struct recorder *rec);
 void rec_tick_in(struct recorder *rec, uint64_t first_ns);
 void rec_tick_as_usual(struct recorder *rec);
 void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready */
+/* A task goes on; others: are ready.  Ticks become often at once, and rare after some calls. */
+void rec_tick_for(struct recorder *rec, bool others);
 
 /* ---- state.c: points in computing code ---------------------------------------------- */
 /*

@@ -413,6 +413,7 @@ struct recorder {
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t random;		/* chaos.c */
 	bool ticks_fast;		/* the next tick comes sooner than usual */
+	unsigned alone;			/* tasks have gone on so often while no other was ready */
 	bool ticks_often;		/* and ticks come more often: a task waits to run */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: outer.c */

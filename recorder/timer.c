@@ -8,7 +8,8 @@
 
 #include "recorder/internal.h"
 
-enum { TICK_US = 5000, TICK_OFTEN_US = 250 };
+/* ALONE_OFTEN: to set the timer costs as much as some ticks do, and tasks that talk alternate */
+enum { TICK_US = 5000, TICK_OFTEN_US = 250, ALONE_OFTEN = 6 };
 
 static void on_tick(int sig)
 {
@@ -39,6 +40,16 @@ void rec_tick_often(struct recorder *rec, bool often)
 		return;
 	rec->ticks_often = often;
 	rec_tick_in(rec, TICK_US * 1000);
+}
+
+void rec_tick_for(struct recorder *rec, bool others)
+{
+	if (others) {
+		rec->alone = 0;
+		rec_tick_often(rec, true);
+	} else if (rec->ticks_often && ++rec->alone == ALONE_OFTEN) {
+		rec_tick_often(rec, false);
+	}
 }
 
 /*
