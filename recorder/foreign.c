@@ -112,6 +112,8 @@ bool recorder_is_closed(const char *path)
 {
 	struct closed_question q = { .path = path };
 
+	if (may_look() == LOOKS_ALL)
+		return false;
 	slow_do(ask_closed, &q);
 	return q.yes;
 }

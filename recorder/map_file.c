@@ -73,17 +73,19 @@ static int open_by_name(const struct rec_task *t, const struct tracee_map *m, co
 int rec_map_file(const struct rec_task *t, const struct tracee_map *m, struct stat *st,
 		 char name[REC_MAP_NAME])
 {
+	const char *known = m->name ? m->name : "";
 	char link[96];
-	ssize_t n;
+	ssize_t n = 0;
 	int fd;
 
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->tid, m->start,
 		 m->end);
-	n = readlink(link, name, REC_MAP_NAME - 1);
-	if (n > 0)		/* as in maps, but for newlines, which are \012 there */
+	if (strchr(known, '\\'))	/* newlines are \012 in maps */
+		n = readlink(link, name, REC_MAP_NAME - 1);
+	if (n > 0)
 		name[n] = '\0';
 	else
-		snprintf(name, REC_MAP_NAME, "%s", m->name ? m->name : "");
+		snprintf(name, REC_MAP_NAME, "%s", known);
 	fd = open_by_name(t, m, name, true, st);
 	if (fd >= 0)
 		return fd;

@@ -186,6 +186,8 @@ static struct err *spins_begin(struct rec_task *t)
 	return rec_buffer_state(t, STATE_SPINS, &spins, sizeof(spins));
 }
 
+enum { JUMP_PAGES = 8 };
+
 /* Sites that are decided and not yet in memory. */
 struct batch {
 	struct tracee_mem mem;	/* the text is not writable */
@@ -231,23 +233,27 @@ static bool stubs_write(struct recorder *rec, struct batch *b)
 	return good;
 }
 
-static bool is_within(const struct made *m, uint64_t page)
-{
-	return m->patch.addr >= page && m->patch.addr + m->patch.len <= page + PAGE_BYTES;
-}
-
-/* The jumps of a page with one write: what is between them is read first. */
+/*
+ * The jumps of pages that follow each other with one write: what is between them is read first.  No
+ * page is written to that would not be.
+ */
 static void jumps_write(struct rec_task *t, struct batch *b)
 {
-	uint8_t bytes[PAGE_BYTES];
+	uint8_t bytes[JUMP_PAGES * PAGE_BYTES];
 
 	for (unsigned i = 0, n; i < b->n; i += n) {
 		struct made *m = &b->made[i];
-		uint64_t from = m->patch.addr, page = page_down(from), len = m->patch.len;
+		uint64_t from = m->patch.addr, len = m->patch.len;
 		bool good;
 
-		for (n = 1; is_within(m, page) && i + n < b->n && is_within(&m[n], page); n++)
-			len = m[n].patch.addr + m[n].patch.len - from;
+		for (n = 1; i + n < b->n; n++) {
+			uint64_t at = m[n].patch.addr, end = at + m[n].patch.len;
+
+			if (page_down(at) > page_down(from + len - 1) + PAGE_BYTES ||
+			    end - from > sizeof(bytes))
+				break;
+			len = end - from;
+		}
 		if (n > 1 && tracee_read_some(t->tid, from, bytes, len) != len) {
 			n = 1;
 			len = m->patch.len;

@@ -12,7 +12,7 @@
 #include "tracee/level.h"
 #include "x86/decode.h"
 
-enum { CHUNK = 1 << 17, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
+enum { CHUNK = 1 << 17, BEFORE = 96, BEHIND = 48, PREFIXES = 4, PUT_PAGES = 8 };
 
 /* ---- is there a need? ------------------------------------------------------------------------ */
 
@@ -368,11 +368,11 @@ static bool put_in_text(uint8_t *text, uint64_t addr, const struct ud2_site *sit
 	return true;
 }
 
-/* The sites of one page: from the first patch to the last is one write. */
-static void put_page(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site,
-		     unsigned n, struct patch *ret)
+/* The sites of pages that follow each other: from the first patch to the last is one write. */
+static void put_pages(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *site,
+		      unsigned n, struct patch *ret)
 {
-	uint8_t text[PAGE_BYTES + 16];
+	uint8_t text[PUT_PAGES * PAGE_BYTES + 16];
 	uint64_t base = site[0].offset, first = UINT64_MAX, end = 0;
 	size_t len = site[n - 1].offset - base + site[n - 1].len;
 	size_t got = tracee_read_some(mem->tid, addr + base, text, len);
@@ -400,11 +400,17 @@ void ud2_put_all(struct tracee_mem *mem, uint64_t addr, const struct ud2_site *s
 	       struct patch *ret)
 {
 	for (unsigned i = 0, k; i < n; i = k) {
-		uint64_t page = page_down(addr + site[i].offset);
+		uint64_t first = page_down(addr + site[i].offset), last = first;
 
-		for (k = i + 1; k < n && page_down(addr + site[k].offset) == page;)
-			k++;
-		put_page(mem, addr, site + i, k - i, ret + i);
+		/* no page between is written to that would not be */
+		for (k = i + 1; k < n; k++) {
+			uint64_t page = page_down(addr + site[k].offset);
+
+			if (page > last + PAGE_BYTES || page - first >= PUT_PAGES * PAGE_BYTES)
+				break;
+			last = page;
+		}
+		put_pages(mem, addr, site + i, k - i, ret + i);
 	}
 }
 
