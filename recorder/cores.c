@@ -236,14 +236,18 @@ static const char *ours_for_cgroup(const struct recorder *rec, const struct rec_
 		{ "/cpu.cfs_quota_us", "quota" },
 		{ "/cpuset.cpus", "cpus" },
 		{ "/cpuset.cpus.effective", "cpus" },
+		{ "/cpuset.cpus.exclusive", "cpus" },
+		{ "/cpuset.cpus.exclusive.effective", "cpus" },
 		{ "/cpuset.effective_cpus", "cpus" },
 	};
 	char real[PATH_BYTES * 2], *text;
 	bool says;
 
 	snprintf(real, sizeof(real), "/proc/%d/root%s", t->tid, path);
-	if (ends_with(path, "/cpuacct.usage_percpu"))
+	if (strstr(path, "/cpuacct.usage_percpu"))	/* and _sys, _user */
 		return table_make(rec->cores_files, real, "percpu", cores_numbers_text, rec->cores);
+	if (ends_with(path, "/cpuacct.usage_all"))
+		return table_make(rec->cores_files, real, "all", cores_rows_text, rec->cores);
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		if (!ends_with(path, of[i].end))
 			continue;

@@ -24,6 +24,8 @@ char *cpuinfo_text(const char *real, unsigned cores);
 char *cores_columns_text(const char *real, unsigned cores);
 /* Cuts a line with a number for each processor (cpuacct.usage_percpu). */
 char *cores_numbers_text(const char *real, unsigned cores);
+/* Cuts a table with a line for each processor, under one that names columns (cpuacct.usage_all). */
+char *cores_rows_text(const char *real, unsigned cores);
 
 /* Make cpu, node and bus below dir, for CPU_DIR, NODE_DIR and BUS_DIR, without processors. */
 void cores_sys_make(const char *dir, unsigned cores);

@@ -347,3 +347,26 @@ char *cores_numbers_text(const char *text, unsigned cores)
 	free(ret);
 	return NULL;
 }
+
+char *cores_rows_text(const char *text, unsigned cores)
+{
+	char *ret = NULL;
+	size_t size, n = strcspn(text, "\n");
+	FILE *out = open_memstream(&ret, &size);
+
+	if (out)
+		fprintf(out, "%.*s\n", (int)n, text);
+	text += n + (text[n] == '\n');
+	for (unsigned i = 0; out && i < cores; i++) {
+		n = strcspn(text, "\n");
+		if (n)
+			fprintf(out, "%.*s\n", (int)n, text);
+		else
+			fprintf(out, "%u 0 0\n", i);
+		text += n + (text[n] == '\n');
+	}
+	if (out && fclose(out) == 0)
+		return ret;
+	free(ret);
+	return NULL;
+}

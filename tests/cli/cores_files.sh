@@ -69,8 +69,9 @@ for turn in range(3):       # the third time sites are patched
             table = text("/proc/" + name).split("\n")
             same(name, table[0].split(), ["CPU%d" % i for i in range(n)])
             if name == "softirqs": same(name, {len(l.split()) for l in table[1:]}, {n + 1})
-    for path in "/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu", "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage_percpu":
-        if os.path.exists(path): same(path, len(text(path).split()), n)
+    for path in glob.glob("/sys/fs/cgroup/cpu*/cpuacct.usage_percpu*"): same(path, len(text(path).split()), n)
+    for path in glob.glob("/sys/fs/cgroup/cpu*/cpuacct.usage_all"):
+        same(path, [l.split()[0] for l in text(path).split("\n")], ["cpu"] + ["%d" % i for i in range(n)])
 r, w = os.pipe()
 child = os.fork()
 if not child:
