@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "abi/syscall.h"
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/machine.h"
 
@@ -227,6 +228,22 @@ static struct err *count_events(struct trace_reader *r, struct trace_totals *t, 
 	return NULL;
 }
 
+/* Bytes of the streams that the end counts and the files do not have. */
+static uint64_t bytes_missing(const char *dir, const struct trace_totals *t)
+{
+	static const char *const names[] = { "events", "data" };
+	uint64_t sum = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s/%s", dir, names[i]) > 0 && !stat(path, &st))
+			sum += (uint64_t)st.st_size;
+	}
+	return sum < t->stored_bytes ? t->stored_bytes - sum : 0;
+}
+
 static void text_time(char buf[32], uint64_t realtime_ns)
 {
 	time_t t = (time_t)(realtime_ns / 1000000000);
@@ -244,7 +261,7 @@ static void info_line(const char *label, const char *value)
 }
 
 static void info_text(const struct trace_reader *r, const struct trace_meta *m,
-		      const struct trace_totals *t, bool complete)
+		      const struct trace_totals *t, bool complete, uint64_t missing)
 {
 	char size[24], status[48], when[32];
 
@@ -274,7 +291,9 @@ static void info_text(const struct trace_reader *r, const struct trace_meta *m,
 		printf(", %s before compression\n", text_size(size, t->raw_bytes));
 	}
 	printf("%-12s %" PRIu64 ", %s\n", "files", t->files, text_size(size, t->file_bytes));
-	if (complete)
+	if (complete && missing)
+		printf("%-12s damaged: %" PRIu64 " bytes of it are missing\n", "end", missing);
+	else if (complete)
 		printf("%-12s complete; the program ended with %s\n", "end",
 		       text_status(status, t->exit_status));
 	else if (cmd_trace_live(trace_reader_dir(r)))
@@ -340,6 +359,7 @@ static struct err *info_run(const void *opts, int argc, char **argv)
 	struct trace_totals totals = { 0 };
 	struct err *err = NULL, *why = NULL;
 	struct trace_reader *r;
+	uint64_t missing = 0;
 	bool complete;
 
 	if (o->machine && argc > 0)
@@ -348,12 +368,17 @@ static struct err *info_run(const void *opts, int argc, char **argv)
 		return machine_show(o->json);
 	TRY(cmd_trace_open(argc, argv, &r));
 	complete = trace_reader_end(r, &totals);
-	if (!complete)
+	if (complete)
+		missing = bytes_missing(trace_reader_dir(r), &totals);
+	else
 		err = count_events(r, &totals, &why);
+	if (missing)
+		why = err_new(ERR_TRACE, "%s: damaged: %" PRIu64 " bytes of it are missing",
+			      trace_reader_dir(r), missing);
 	if (!err && o->json)
-		err = info_json(r, &totals, complete);
+		err = info_json(r, &totals, complete && !missing);
 	else if (!err)
-		info_text(r, trace_reader_meta(r), &totals, complete);
+		info_text(r, trace_reader_meta(r), &totals, complete, missing);
 	if (!err && why && !cmd_trace_live(trace_reader_dir(r))) {
 		err = why;
 		why = NULL;
