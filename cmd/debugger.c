@@ -99,14 +99,37 @@ static void add_ex(char **argv, unsigned *n, const char *command)
 	add(argv, n, command);
 }
 
+/* A path as one word of a command of gdb's. */
+static char *quoted(const char *path)
+{
+	char *ret = malloc(2 * strlen(path) + 1), *p = ret;
+
+	for (; ret && *path; path++) {
+		if (strchr(" \t\n'\"\\", *path))
+			*p++ = '\\';
+		*p++ = *path;
+	}
+	if (ret)
+		*p = '\0';
+	return ret ? ret : strdup("");
+}
+
 /* Sources that `pack --sources` took along are looked for before those of this machine. */
 static void add_sources(char **argv, unsigned *n, const char *trace)
 {
 	char *path, *line;
 
 	if (sources_dir(trace, false, &path)) {
+		char *word = quoted(path);
+
 		add(argv, n, "-iex");
-		add(argv, n, asprintf(&line, "set substitute-path / %s", path) < 0 ? "" : line);
+		add(argv, n, asprintf(&line, "set substitute-path / %s", word) < 0 ? "" : line);
+		if (asprintf(&line, "%s" SOURCES_RELATIVE, path) > 0 && !access(line, F_OK) &&
+		    asprintf(&line, "set directories %s%s:$cdir:$cwd", word,
+			     SOURCES_RELATIVE) > 0) {
+			add(argv, n, "-iex");
+			add(argv, n, line);
+		}
 	}
 	if (sources_dir(trace, true, &path)) {
 		add(argv, n, "-iex");

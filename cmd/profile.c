@@ -253,8 +253,8 @@ static char *page_source(void *ctx, const char *path)
 		good |= dot && !strcmp(dot, ends[i]);
 	if (!good)
 		return NULL;
-	if (dir && *path == '/' && sources_dir(dir, false, &packed) &&
-	    asprintf(&whole, "%s%s", packed, path) > 0)
+	if (dir && sources_dir(dir, false, &packed) &&
+	    asprintf(&whole, "%s%s%s", packed, *path == '/' ? "" : SOURCES_RELATIVE "/", path) > 0)
 		err = cmd_file_read(whole, &text, &len);
 	if (!whole || err) {
 		err_free(err);

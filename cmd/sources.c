@@ -4,6 +4,7 @@
  * The file "sources" of a trace is text, a line for each path:
  *
  *	s HASH /path/of/a/source
+ *	s HASH /.relative/src/b.c		the same, where only src/b.c is known of it
  *	d HASH .build-id/ab/cdef.debug		below a directory of debug files
  *	d HASH where/it/was/compiled/b.dwo	the same, for split units: its whole path
  *	d HASH b.dwo				where gdb looks for it; and under its build-id
@@ -35,6 +36,7 @@
 
 enum { HASH_LEN = 32, MODULES_MAX = 4096, FILE_MAX = 1 << 30 };
 static const char debug_root[] = "/usr/lib/debug/";
+static const char relative[] = SOURCES_RELATIVE "/";
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
@@ -151,12 +153,17 @@ static bool normalize(struct collect *c, const char *path, char out[PATH_MAX])
 static void file_named(void *ctx, const char *path, bool debug, const char *kept)
 {
 	struct collect *c = ctx;
-	char hex[HASH_LEN + 1], plain[PATH_MAX];
+	char hex[HASH_LEN + 1], plain[PATH_MAX], whole[PATH_MAX];
 	const char *name = plain, *base;
 	struct stat st;
-	const size_t root = sizeof(debug_root) - 1;
+	const size_t root = sizeof(debug_root) - 1, rel = sizeof(relative) - 1;
+	bool from_here = path[0] != '/';	/* the working directory, as for a debugger */
 
-	if (c->err || !normalize(c, path, plain))
+	if (from_here && access(path, R_OK) < 0)
+		return;
+	snprintf(whole, sizeof(whole), "%s%s", from_here ? relative : "", path);
+	if (c->err || !normalize(c, whole, plain) ||
+	    (from_here && strncmp(plain, relative, rel) != 0))
 		return;
 	if (debug)
 		name += strncmp(plain, debug_root, root) ? 1 : root;
@@ -437,7 +444,7 @@ bool sources_line(const char *trace, const char *path, unsigned line, char *buf,
 
 	if (!sources_dir(trace, false, &src))
 		return false;
-	if (asprintf(&file, "%s%s", src, path) > 0) {
+	if (asprintf(&file, "%s%s%s", src, path[0] == '/' ? "" : relative, path) > 0) {
 		f = fopen(file, "re");
 		free(file);
 	}

@@ -10,6 +10,9 @@
 
 #include "base/err.h"
 
+/* Below sources.d/src: what debug information names without saying where it begins. */
+#define SOURCES_RELATIVE "/.relative"
+
 /*
  * Called for each file that goes along: its content is in the file `from` of this machine, and is
  * called files/HASH in the trace.

@@ -30,7 +30,7 @@ void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *c
 	for (size_t i = 0; i < n; i++) {
 		const char *path = index_string(d->ix, file[i]);
 
-		if (path && path[0] == '/')
+		if (path && path[0])
 			fn(ctx, path, false, NULL);
 	}
 }

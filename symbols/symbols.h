@@ -136,9 +136,10 @@ bool symbols_module_has_dwarf(struct symbols_module *m);
 
 /*
  * Every file that the module's debug information names, in no order and maybe more than once:
- * sources (absolute, as its compiler saw them), and files of separate debug information on this
- * machine (debug), those of split units (.dwo, .dwp) too.  kept: the name below a directory of
- * debug files by which all who know its build-id find it; NULL for files that have none.
+ * sources (as its compiler saw them; relative where it was told to leave out the beginning), and
+ * files of separate debug information on this machine (debug), those of split units (.dwo, .dwp)
+ * too.  kept: the name below a directory of debug files by which all who know its build-id find it;
+ * NULL for files that have none.
  */
 typedef void symbols_file_fn(void *ctx, const char *path, bool debug, const char *kept);
 void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *ctx);
