@@ -7,8 +7,9 @@
  *
  *   1. Program code only ever runs under PTRACE_SYSEMU, so a system call instruction stops
  *      before the kernel has done anything, and is then skipped.
- *   2. A seccomp filter kills the process for any call that is not made by the one
- *      instruction at FIXED_INJECT, and there for any but the few calls that we inject.
+ *   2. A seccomp filter kills the process for any call that is not made by one of
+ *      two instructions, at FIXED_INJECT and in list_text.S, and there for any but the few calls
+ *      that we inject.
  *
  * PTRACE_O_EXITKILL takes all of them along when the replayer dies.
  *
@@ -36,6 +37,7 @@
 
 #include "replayer/machine/cage.h"
 #include "replayer/machine/calls.h"
+#include "replayer/machine/list.h"
 #include "replayer/machine/machine.h"
 #include "tracee/level.h"
 
@@ -65,7 +67,9 @@ static int install_cage(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, instruction_pointer)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			 FIXED_LIST + (unsigned)(list_call_after - list_text), 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW_CALL(SYS_mmap),

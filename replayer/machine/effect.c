@@ -22,6 +22,7 @@
 #include "replayer/machine/effect.h"
 #include "replayer/machine/event.h"
 #include "replayer/machine/grow.h"
+#include "replayer/machine/list.h"
 #include "replayer/machine/machine.h"
 #include "replayer/machine/nofork.h"
 #include "replayer/machine/object.h"
@@ -68,39 +69,96 @@ static void shared_cut(struct rp_mm *mm, uint64_t addr, uint64_t len)
 	}
 }
 
-static struct err *map_object(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-			      const struct trace_effect *e, uint64_t flags)
+/* What the mapping of an effect is made with. */
+struct map_args {
+	uint64_t prot, flags;
+	int fd;
+	bool shared;
+};
+
+static struct err *map_args(struct replay *r, const struct trace_event *ev,
+			    const struct trace_effect *e, struct map_args *a)
 {
-	bool shared = (e->y & 0xff) == TRACE_MAP_SHARED;
 	struct rp_object *o;
+
+	*a = (struct map_args){ e->x, MAP_FIXED | MAP_NORESERVE, -1, false };
+	if ((e->y & 0xff) == TRACE_MAP_ANON) {
+		a->flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+		return NULL;
+	}
+	a->shared = (e->y & 0xff) == TRACE_MAP_SHARED;
+	TRY(rp_object_open(r, ev, e->object, &o));
+	if (a->shared && o->kind == TRACE_OBJECT_FILE)
+		return bad_effect(ev, "maps a plain file as shared memory");
+	if (a->shared)
+		TRY(rp_object_reach(o, e->offset + e->len));
+	a->flags |= a->shared ? MAP_SHARED : MAP_PRIVATE;
+	a->fd = o->fd;
+	return NULL;
+}
+
+static struct err *map_now(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			   const struct trace_effect *e)
+{
+	uint64_t offset = (e->y & 0xff) == TRACE_MAP_ANON ? 0 : e->offset;
+	struct rp_object *o;
+	struct map_args a;
 	int64_t ret;
 
-	TRY(rp_object_open(r, ev, e->object, &o));
-	if (shared && o->kind == TRACE_OBJECT_FILE)
-		return bad_effect(ev, "maps a plain file as shared memory");
-	if (shared)
-		TRY(rp_object_reach(o, e->offset + e->len));
-	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x,
-		    flags | (shared ? MAP_SHARED : MAP_PRIVATE), (uint64_t)o->fd, e->offset));
+	TRY(map_args(r, ev, e, &a));
+	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, a.prot, a.flags, (uint64_t)(int64_t)a.fd,
+		    offset));
 	/* the trace is on a noexec filesystem */
-	if ((ret == -EPERM || ret == -EACCES) && !shared) {
+	if ((ret == -EPERM || ret == -EACCES) && a.fd >= 0 && !a.shared) {
+		TRY(rp_object_open(r, ev, e->object, &o));
 		TRY(rp_object_memfd(r, o));
-		TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE,
-			    (uint64_t)o->fd, e->offset));
+		TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, a.prot, a.flags, (uint64_t)o->fd,
+			    offset));
 	}
 	if (ret != (int64_t)e->addr)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64,
 			      ev->n, e->addr, e->len);
-	if (shared)
-		shared_put(t->mm, e->addr, e->len, e->offset, e->object);
 	return NULL;
+}
+
+static struct err *write_now(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			     const struct trace_effect *e);
+
+/* Makes the changes that are in the list. */
+static struct err *list_flush(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct rp_list *l = r->list;
+	struct err *err = NULL;
+	bool good = true;
+
+	if (!l || !l->n)
+		return NULL;
+	TRY(list_run(l, t, &good));
+	for (unsigned i = 0; i < l->n && !good && !err; i++) {
+		const struct trace_effect *e = l->change[i].e;
+
+		err = e->kind == TRACE_WRITE ? write_now(r, t, ev, e) : map_now(r, t, ev, e);
+	}
+	list_clear(l);
+	return err;
+}
+
+static struct err *map_listed(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct trace_effect *e)
+{
+	struct map_args a;
+
+	TRY(map_args(r, ev, e, &a));
+	if (list_map(r->list, e, a.prot, a.flags, a.fd) == LIST_TAKEN)
+		return NULL;
+	TRY(list_flush(r, t, ev));
+	return list_map(r->list, e, a.prot, a.flags, a.fd) == LIST_TAKEN ? NULL : map_now(r, t, ev, e);
 }
 
 static struct err *apply_map(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			     const struct trace_effect *e)
 {
-	uint64_t recorded = e->y >> 8, flags = MAP_FIXED | MAP_NORESERVE;
-	int64_t ret;
+	uint64_t kind = e->y & 0xff, recorded = e->y >> 8;
 
 	if (!rp_range_allowed(e->addr, e->len) ||
 	    (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
@@ -109,14 +167,10 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	rp_nofork_cut(t->mm, e->addr, e->len);
 	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
-	if ((e->y & 0xff) != TRACE_MAP_ANON)
-		return map_object(r, t, ev, e, flags);
-	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS,
-		    (uint64_t)-1, 0));
-	if (ret != (int64_t)e->addr)
-		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64,
-			      ev->n, e->addr, e->len);
-	if (recorded & MAP_GROWSDOWN)
+	TRY(r->list ? map_listed(r, t, ev, e) : map_now(r, t, ev, e));
+	if (kind == TRACE_MAP_SHARED)
+		shared_put(t->mm, e->addr, e->len, e->offset, e->object);
+	if (kind == TRACE_MAP_ANON && (recorded & MAP_GROWSDOWN))
 		rp_grow_add(t->mm, e);
 	return NULL;
 }
@@ -330,16 +384,12 @@ static struct err *write_shared(struct replay *r, struct rp_task *t, const struc
 	return NULL;
 }
 
-static struct err *apply_write(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-			       const struct trace_effect *e)
+static struct err *write_now(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			     const struct trace_effect *e)
 {
 	struct err *err;
 	bool done = false;
 
-	if (e->object)
-		return rp_object_write(r, ev, e);
-	if (!rp_range_allowed(e->addr, e->data_len))
-		return bad_effect(ev, "writes where it may not");
 	err = r->mem.tid == t->real ? tracee_mem_write(&r->mem, e->addr, e->data, e->data_len) :
 				      tracee_write(t->real, e->addr, e->data, e->data_len);
 	if (!err)
@@ -359,6 +409,24 @@ static struct err *apply_write(struct replay *r, struct rp_task *t, const struct
 		return NULL;
 	}
 	return err_wrap(err, "event %" PRIu64, ev->n);
+}
+
+static struct err *apply_write(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			       const struct trace_effect *e)
+{
+	enum list_verdict verdict = LIST_OUTSIDE;
+
+	if (e->object)
+		return rp_object_write(r, ev, e);
+	if (!rp_range_allowed(e->addr, e->data_len))
+		return bad_effect(ev, "writes where it may not");
+	if (r->list)
+		verdict = list_write(r->list, e);
+	if (verdict == LIST_TAKEN)
+		return NULL;
+	if (verdict == LIST_FULL)
+		TRY(list_flush(r, t, ev));
+	return write_now(r, t, ev, e);
 }
 
 void rp_write_all(int fd, const void *what, size_t len)
@@ -660,21 +728,66 @@ static uint32_t writes_together(struct replay *r, struct rp_task *t, const struc
 	return i;
 }
 
+/* Are effects of this kind put into a list, or do without the memory that a list changes? */
+static bool is_listed(const struct trace_effect *e)
+{
+	switch (e->kind) {
+	case TRACE_MAP:
+	case TRACE_RET:
+	case TRACE_REGS:
+	case TRACE_XSTATE:
+	case TRACE_AUXV:
+	case TRACE_NAME:
+	case TRACE_CPUID:
+	case TRACE_PATCH:
+	case TRACE_OBJECT:
+	case TRACE_ARGV:
+	case TRACE_ENV:
+		return true;
+	case TRACE_WRITE:
+		return !e->object;
+	default:
+		return false;
+	}
+}
+
+/* A mapping, and something to be made with it. */
+static bool wants_list(const struct replay *r, const struct trace_event *ev)
+{
+	unsigned maps = 0, writes = 0;
+
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		maps += ev->effects[i].kind == TRACE_MAP;
+		writes += ev->effects[i].kind == TRACE_WRITE;
+	}
+	return maps && maps + writes > 1 && list_allowed(r);
+}
+
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
+	static struct rp_list list;
 	struct err *err = NULL;
 	uint32_t written = 0;
 
+	list_clear(&list);
+	r->list = wants_list(r, ev) ? &list : NULL;
 	r->mem = (struct tracee_mem){ t->real, -1 };
 	for (uint32_t i = 0; i < ev->effects_len && !err; i++) {
 		const struct trace_effect *e = &ev->effects[i];
 
-		if (i >= written && e->kind == TRACE_WRITE)
+		if (!is_listed(e))
+			err = list_flush(r, t, ev);
+		if (!err && i >= written && e->kind == TRACE_WRITE &&
+		    !(r->list && list_meets(r->list, e)))
 			written = writes_together(r, t, ev, i);
-		err = rp_machine_before(r, t, e);
+		if (!err)
+			err = rp_machine_before(r, t, e);
 		if (!err && (i >= written || e->kind != TRACE_WRITE))
 			err = effect_one(r, t, ev, e);
 	}
+	if (!err)
+		err = list_flush(r, t, ev);
+	r->list = NULL;
 	tracee_mem_close(&r->mem);
 	r->mem.tid = 0;
 	return err ? err : rp_machine_after(r, t, ev);

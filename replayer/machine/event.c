@@ -253,7 +253,6 @@ static struct err *event_exec(struct replay *r, const struct trace_event *ev)
 	t->regs.orig_rax = (uint64_t)-1;
 	t->dirty = true;
 	t->restartable = false;
-	TRY(rp_regs_flush(t));
 	return effect_apply(r, t, ev);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "replayer/machine/calls.h"
+#include "replayer/machine/list.h"
 #include "replayer/machine/machine.h"
 #include "tracee/blob.h"
 #include "tracee/ticks.h"
@@ -20,6 +21,7 @@ void calls_prepare(void)
 	memset(page, 0xcc, FIXED_BLOB - FIXED_PAGE);
 	memcpy(page, fixed_page_text, sizeof(fixed_page_text));
 	memcpy((char *)(uintptr_t)FIXED_RETURN, fixed_return_text, sizeof(fixed_return_text));
+	memcpy((char *)(uintptr_t)FIXED_LIST, list_text, (size_t)(list_text_end - list_text));
 	memcpy((char *)(uintptr_t)FIXED_BLOB, tracee_blob, (size_t)(tracee_blob_end - tracee_blob));
 	/* in place of a call or rdtsc: the result comes from the recording */
 	memcpy((char *)(uintptr_t)FIXED_UNTRACED, no_call, sizeof(no_call));

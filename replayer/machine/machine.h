@@ -128,6 +128,7 @@ struct replay {
 	bool ev_read;		/* ev is event where+1 */
 	bool pending;		/* its task has got there; effects are not applied */
 	struct tracee_mem mem;	/* while its effects are applied: the task's memory, for writes */
+	struct rp_list *list;	/* ... and what is still to be made of them: list.h; or NULL */
 	bool page_protected;	/* effect_protect_page() has done it for ev: no checkpoints */
 	uint64_t protected_page;
 	int protected_prot;
