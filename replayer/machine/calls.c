@@ -18,10 +18,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "base/alloc.h"
+#include "replayer/machine/assist.h"
 #include "replayer/machine/calls.h"
 #include "replayer/machine/effect.h"
 #include "replayer/machine/event.h"
 #include "replayer/machine/grow.h"
+#include "replayer/machine/list.h"
 #include "replayer/machine/machine.h"
 #include "replayer/machine/processor.h"
 #include "replayer/machine/run.h"
@@ -76,124 +79,96 @@ static struct err *append(struct rp_task *t, const struct trace_event *ev,
 	return put(t, e, at, state, ends);
 }
 
-/* Makes the effect of a brk: see brk_exit() in recorder/memory.c. */
-static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
-{
-	enum { MASK = PAGE_BYTES - 1 };
-
-	old = (old + MASK) & ~(uint64_t)MASK;
-	now = (now + MASK) & ~(uint64_t)MASK;
-	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP,
-				    .addr = now > old ? old : now,
-				    .len = now > old ? now - old : old - now,
-				    .x = now > old ? PROT_READ | PROT_WRITE : 0,
-				    .y = now > old ? TRACE_MAP_ANON : 0 };
-}
-
-/* The record of a call that shaped the address space, as an effect; kind = 0: there is none. */
-static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk,
-			  struct trace_effect *e)
-{
-	uint64_t len = page_up(args[1]);
-
-	*e = (struct trace_effect){ .addr = args[0], .len = len };
-	switch (rec->nr) {
-	case SYS_mmap:
-		if (rec->ret < 0 && rec->ret >= -4095)
-			return;
-		e->kind = TRACE_MAP;
-		e->addr = (uint64_t)rec->ret;
-		e->x = args[2];
-		e->y = TRACE_MAP_ANON;
-		return;
-	case SYS_munmap:
-		e->kind = rec->ret == 0 ? TRACE_UNMAP : 0;
-		return;
-	case SYS_mprotect:
-		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_PROTECT : 0;
-		e->x = args[2];
-		return;
-	case SYS_madvise:
-		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_ADVISE : 0;
-		e->x = args[2];
-		return;
-	case SYS_brk:
-		brk_effect(old_brk, (uint64_t)rec->ret, e);
-		if (!e->len)
-			e->kind = 0;
-	}
-}
-
-/* A record with the arguments that assist_effect() needs; at most MAPS_WORDS words are read. */
-enum { MAPS_WORDS = 8 };
-struct maps_record {
-	struct buf_record r;
-	uint64_t word[MAPS_WORDS];
+/* Records that are not in the task's buffer yet, or calls of theirs that are still to be made. */
+struct rp_lot {
+	bool put;
+	unsigned late_n;
+	struct trace_effect late[ASSIST_MOST];
+	size_t len;
+	uint8_t bytes[];
 };
 
-static void maps_effect(const struct maps_record *rec, struct trace_effect *e)
+static struct err *keep_lot(struct rp_mm *mm, const struct trace_effect *e)
 {
-	assist_effect(&rec->r, rec->word, rec->word[rec->r.args + 1], e);
-}
+	struct rp_lot *lot = malloc(sizeof(*lot) + e->data_len);
 
-/* Has the range to do with a mapping that grows by itself (grow.c)? */
-static bool grows(const struct rp_mm *mm, const struct trace_effect *e)
-{
-	for (const struct rp_grow *g = mm->grow; g; g = g->next) {
-		if (e->addr < g->end && e->addr + e->len > g->lowest)
-			return true;
-	}
-	return false;
-}
-
-/*
- * A stop and a call of ours for each change of mappings costs more than anything else in a program
- * that makes many.  None is needed where nothing has come of the call.  What is unmapped may stay
- * if the next such call of these records maps it anew, empty.  The program does not touch it in
- * between: that would have been an event of its own, and the records would end before it.
- */
-static void fewer_stops(const struct rp_mm *mm, uint8_t *bytes, size_t len)
-{
-	struct trace_effect last = { 0 };
-	struct maps_record rec = { 0 };
-	size_t at_last = 0;
-
-	for (size_t at = 0; at + sizeof(rec.r) <= len; at += rec.r.size) {
-		struct trace_effect e;
-
-		memcpy(&rec, bytes + at, sizeof(rec) < len - at ? sizeof(rec) : len - at);
-		if (rec.r.size < sizeof(rec.r))
-			return;
-		if (!rec.r.assist || rec.r.args > 6)
-			continue;
-		maps_effect(&rec, &e);
-		if (!e.kind) {
-			bytes[at + offsetof(struct buf_record, assist)] = 0;
-			continue;
-		}
-		if (e.kind == TRACE_MAP && last.kind == TRACE_UNMAP && e.addr == last.addr &&
-		    e.len == last.len && !grows(mm, &e))
-			bytes[at_last + offsetof(struct buf_record, assist)] = 0;
-		last = e;
-		at_last = at;
-	}
-}
-
-static struct err *put_fewer_stops(struct rp_task *t, const struct trace_effect *e,
-				   const uint64_t ends[2])
-{
-	struct trace_effect less = *e;
-	uint8_t *bytes = malloc(e->data_len);
-	struct err *err;
-
-	if (!bytes)
+	if (!lot)
 		return &err_nomem;
-	memcpy(bytes, e->data, e->data_len);
-	fewer_stops(t->mm, bytes, e->data_len);
-	less.data = bytes;
-	err = put(t, &less, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
-	free(bytes);
-	return err;
+	lot->put = false;
+	lot->late_n = 0;
+	lot->len = e->data_len;
+	memcpy(lot->bytes, e->data, e->data_len);
+	mm->lot = lot;
+	return NULL;
+}
+
+static void drop_lot(struct rp_mm *mm)
+{
+	free(mm->lot);
+	mm->lot = NULL;
+}
+
+struct rp_lot *calls_lot_copy(const struct rp_lot *lot)
+{
+	struct rp_lot *copy = NULL;
+
+	if (lot) {
+		copy = alloc_zeroed(1, sizeof(*lot) + lot->len, "buffered calls");
+		memcpy(copy, lot, sizeof(*lot) + lot->len);
+	}
+	return copy;
+}
+
+static struct err *put_lot(struct rp_task *t, const struct rp_lot *lot)
+{
+	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + lot->len };
+	const struct trace_effect e = { .data = lot->bytes, .data_len = (uint32_t)lot->len };
+
+	return put(t, &e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
+}
+
+struct err *calls_put(struct rp_task *t)
+{
+	struct rp_lot *lot = t->mm ? t->mm->lot : NULL;
+
+	if (!lot || lot->put)
+		return NULL;
+	TRY(put_lot(t, lot));
+	drop_lot(t->mm);
+	return NULL;
+}
+
+struct err *calls_put_ahead(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct rp_lot *lot = t->mm ? t->mm->lot : NULL;
+	static struct assist_plan p;
+
+	if (!lot || lot->put)
+		return NULL;
+	if (!list_allowed(r))
+		return calls_put(t);
+	assist_plan(t->mm, lot->bytes, lot->len,
+		    ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER, &p);
+	lot->put = true;
+	lot->late_n = p.late_n;
+	memcpy(lot->late, p.late, p.late_n * sizeof(*p.late));
+	TRY(effect_together(r, t, ev, p.early, p.early_n));
+	TRY(put_lot(t, lot));
+	if (!lot->late_n)
+		drop_lot(t->mm);
+	return NULL;
+}
+
+struct err *calls_late(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *any)
+{
+	struct rp_lot *lot = t->mm->lot;
+
+	*any = lot && lot->put;
+	if (!*any)
+		return NULL;
+	TRY(effect_together(r, t, ev, lot->late, lot->late_n));
+	drop_lot(t->mm);
+	return NULL;
 }
 
 struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
@@ -207,8 +182,8 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PLACES));
 	} else {
 		TRY(calls_used(t, ev));
-		TRY(rp_watched(r) ? put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends)
-				  : put_fewer_stops(t, e, ends));
+		TRY(list_allowed(r) ? keep_lot(t->mm, e) :
+				      put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends));
 	}
 	t->mm->calls = t->serial;
 	return NULL;
@@ -272,6 +247,7 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 
 	if (!t->mm->calls)
 		return NULL;
+	TRY(calls_put(t));
 	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s)));
 	if (s.pos < s.end) {
 		TRY(tracee_read(t->real, s.pos, &next, sizeof(next)));

@@ -136,8 +136,13 @@ static struct err *list_flush(struct replay *r, struct rp_task *t, const struct 
 	TRY(list_run(l, t, &good));
 	for (unsigned i = 0; i < l->n && !good && !err; i++) {
 		const struct trace_effect *e = l->change[i].e;
+		const uint64_t *w = l->word + l->change[i].word;
+		int64_t ret;
 
-		err = e->kind == TRACE_WRITE ? write_now(r, t, ev, e) : map_now(r, t, ev, e);
+		err = e->kind == TRACE_WRITE ? write_now(r, t, ev, e) :
+		      e->kind == TRACE_MAP   ? map_now(r, t, ev, e) :
+					       rp_call(t, &ret, (long)w[0], w[1], w[2], w[3], w[4],
+						       w[5], w[6]);
 	}
 	list_clear(l);
 	return err;
@@ -175,11 +180,24 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	return NULL;
 }
 
+/* munmap() or mprotect(): what comes of it does not matter. */
+static struct err *call_any(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			    const struct trace_effect *e, const uint64_t args[6])
+{
+	long nr = e->kind == TRACE_UNMAP ? SYS_munmap : SYS_mprotect;
+	int64_t ret;
+
+	if (r->list && list_call(r->list, e, nr, args, UINT64_MAX) == LIST_TAKEN)
+		return NULL;
+	TRY(list_flush(r, t, ev));
+	return rp_call(t, &ret, nr, args[0], args[1], args[2], 0, 0, 0);
+}
+
 static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			       const struct trace_effect *e)
 {
+	const uint64_t args[6] = { e->addr, e->len };
 	struct rp_grow **p = &t->mm->grow;
-	int64_t ret;
 
 	if (!rp_range_allowed(e->addr, e->len))
 		return bad_effect(ev, "unmaps a range that is not allowed");
@@ -197,7 +215,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 			p = &g->next;
 		}
 	}
-	return rp_call(t, &ret, SYS_munmap, e->addr, e->len, 0, 0, 0, 0);
+	return call_any(r, t, ev, e, args);
 }
 
 /* Errors are as recorded: mprotect may fail half way through a range with a hole. */
@@ -237,8 +255,7 @@ static struct err *apply_protect(struct replay *r, struct rp_task *t, const stru
 				 const struct trace_effect *e)
 {
 	enum { GROWSDOWN = 0x01000000, GROWSUP = 0x02000000 };
-	uint64_t addr = e->addr, len = e->len;
-	int64_t ret;
+	uint64_t addr = e->addr, len = e->len, args[6] = { 0 };
 
 	for (const struct rp_grow *g = t->mm->grow; g && (e->x & GROWSDOWN); g = g->next) {
 		if (addr >= g->lowest && addr < g->end) {
@@ -256,8 +273,10 @@ static struct err *apply_protect(struct replay *r, struct rp_task *t, const stru
 	if (e->y)
 		return protect_keyed(t, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP),
 				     (int64_t)e->y - 1);
-	return rp_call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0,
-		       0, 0);
+	args[0] = addr;
+	args[1] = len;
+	args[2] = e->x & ~(uint64_t)(GROWSDOWN | GROWSUP);
+	return call_any(r, t, ev, e, args);
 }
 
 /* mremap moves what is behind mappings with them; what gets longer reaches further into it. */
@@ -751,6 +770,8 @@ static bool is_listed(const struct trace_effect *e)
 	}
 }
 
+static struct rp_list list;
+
 /* A mapping, and something to be made with it. */
 static bool wants_list(const struct replay *r, const struct trace_event *ev)
 {
@@ -765,18 +786,19 @@ static bool wants_list(const struct replay *r, const struct trace_event *ev)
 
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	static struct rp_list list;
+	bool with_list = wants_list(r, ev);
 	struct err *err = NULL;
 	uint32_t written = 0;
 
 	list_clear(&list);
-	r->list = wants_list(r, ev) ? &list : NULL;
 	r->mem = (struct tracee_mem){ t->real, -1 };
 	for (uint32_t i = 0; i < ev->effects_len && !err; i++) {
 		const struct trace_effect *e = &ev->effects[i];
 
+		r->list = with_list ? &list : NULL;
 		if (!is_listed(e))
 			err = list_flush(r, t, ev);
+		r->list = with_list && is_listed(e) ? &list : NULL;
 		if (!err && i >= written && e->kind == TRACE_WRITE &&
 		    !(r->list && list_meets(r->list, e)))
 			written = writes_together(r, t, ev, i);
@@ -785,10 +807,26 @@ struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace
 		if (!err && (i >= written || e->kind != TRACE_WRITE))
 			err = effect_one(r, t, ev, e);
 	}
+	r->list = with_list ? &list : NULL;
 	if (!err)
 		err = list_flush(r, t, ev);
 	r->list = NULL;
 	tracee_mem_close(&r->mem);
 	r->mem.tid = 0;
 	return err ? err : rp_machine_after(r, t, ev);
+}
+
+struct err *effect_together(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			    const struct trace_effect *effects, unsigned n)
+{
+	struct err *err = NULL;
+
+	list_clear(&list);
+	r->list = n > 1 && list_allowed(r) ? &list : NULL;
+	for (unsigned i = 0; i < n && !err; i++)
+		err = effect_one(r, t, ev, &effects[i]);
+	if (!err)
+		err = list_flush(r, t, ev);
+	r->list = NULL;
+	return err;
 }

@@ -14,6 +14,9 @@ struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace
 /* Applies one effect that is no part of ev. */
 struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e);
+/* Applies mappings and what takes them away, in as few stops as can be. */
+struct err *effect_together(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			    const struct trace_effect *effects, unsigned n);
 
 /* Writes all bytes to a descriptor of ours; failures are not told. */
 void rp_write_all(int fd, const void *what, size_t len);

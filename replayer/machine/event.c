@@ -43,6 +43,7 @@ static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const str
 {
 	enum rp_run stop;
 	siginfo_t info;
+	bool late;
 
 	for (;;) {
 		TRY(rp_run(r, t, ev, &stop, &info));
@@ -51,10 +52,13 @@ static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const str
 				break;
 			continue;
 		}
+		TRY(calls_late(r, t, ev, &late));
+		if (late)	/* perhaps it was for want of them */
+			continue;
 		TRY(rp_unexpected(r, t, ev, &info));
 	}
 	t->nr = t->regs.orig_rax;
-	return NULL;
+	return calls_late(r, t, ev, &late);
 }
 
 bool rp_trap_flag_met(const struct rp_task *t, const struct trace_event *ev)
@@ -298,6 +302,7 @@ struct err *rp_reach(struct replay *r)
 	if (ev->kind == TRACE_EXEC)
 		goto there;
 	TRY(event_task(r, ev, &t));
+	TRY(calls_put_ahead(r, t, ev));
 	switch (ev->kind) {
 	case TRACE_SYSCALL:
 	case TRACE_SYSCALL_ENTER:

@@ -60,6 +60,7 @@ struct rp_mm {
 	 * certain
 	 */
 	uint32_t calls;
+	struct rp_lot *lot;	/* ... the records, until they are (calls.c), or NULL */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
 	void *tool[TOOLS];	/* see tool.h */

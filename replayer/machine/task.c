@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "replayer/machine/cage.h"
+#include "replayer/machine/calls.h"
 #include "replayer/machine/machine.h"
 #include "replayer/machine/nofork.h"
 #include "replayer/machine/task.h"
@@ -85,6 +86,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	rp_nofork_copy(copy, mm);
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
+	copy->lot = calls_lot_copy(mm->lot);
 	copy->new_patches = mm->new_patches;
 	if (mm->auxv) {
 		copy->auxv = alloc_zeroed(mm->auxv_len + 1, 1, "a process");
@@ -114,6 +116,7 @@ void rp_mm_put(struct rp_mm *mm)
 	}
 	rp_nofork_deinit(mm);
 	patches_deinit(&mm->patches);
+	free(mm->lot);
 	free(mm->auxv);
 	rp_tools_memory_freed(mm);
 	free(mm);
@@ -162,6 +165,7 @@ struct err *rp_regs_flush(struct rp_task *t)
 	struct regs regs = t->regs;
 	bool known;
 
+	TRY(calls_put(t));
 	if (!t->dirty)
 		return NULL;
 	t->dirty = false;
