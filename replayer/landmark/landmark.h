@@ -25,6 +25,8 @@ struct landmarks {
 	 */
 	uint8_t costly[64];
 	struct mismatches *mismatches;	/* mismatch.c; NULL: none so far */
+	uint64_t echoed;		/* bytes of output that are written */
+	uint64_t echo_again;		/* so many come again, and are not written */
 };
 struct landmarks *landmarks_of(const struct replay *r);
 /* The room becomes a tool of the machine's (tool.h), and r->find_point is landmark_find(). */
@@ -90,8 +92,8 @@ bool mismatch_back(struct replay *r, struct err **err);
 /* Replay is over: drops all copies and writes the output that waited. */
 void mismatches_end(struct replay *r);
 /*
- * Keeps output of the program back while a match before it may still be wrong.  Returns false: no
- * match may be, and the caller writes the output.
+ * Writes output of the program, or keeps it back while a match before it may still be wrong.
+ * Returns true.
  */
 bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len);
 

@@ -16,6 +16,9 @@
  * recording, or when all copies have taken a sixth of it (those of a browser's processes take a
  * tenth of a second, and there are hundreds of such points).
  *
+ * Where the replay is only run to its end, nothing is kept in the first ANEW_NS of the recording: a
+ * failure there leads to another replay from the beginning, with copies.
+ *
  * Output that a wrong way has made cannot be taken back: it waits as long as there is a mismatch in
  * front of it.
  */
@@ -31,6 +34,8 @@
 
 enum { MISMATCHES_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
 #define FREE_NS 100000000ull
+#define ANEW_NS 2000000000ull
+#define COPY_LEAST_NS 1000000ull
 #define BACK_NS 30000000000ull
 
 struct mismatch {
@@ -49,6 +54,7 @@ struct mismatches {
 	uint64_t copies_ns;			/* processor time of all of them */
 	bool refused;				/* a copy could not be made */
 	bool wrong;				/* a match was, at least one */
+	bool left_out;				/* a copy was, since the replay can begin anew */
 	/* going back */
 	struct err *failure;			/* the first, or NULL */
 	uint64_t failed_at, back_ns;		/* back_ns: processor time */
@@ -96,8 +102,9 @@ static struct mismatches *mismatches(struct replay *r)
 /* ---- output ---------------------------------------------------------------------------- */
 
 /* Output before `at' in the buffer cannot be wrong any more, and is written. */
-static void let_out(struct mismatches *b, size_t at)
+static void let_out(struct replay *r, size_t at)
 {
+	struct mismatches *b = landmarks_of(r)->mismatches;
 	size_t done = 0;
 
 	if (!at)
@@ -107,6 +114,7 @@ static void let_out(struct mismatches *b, size_t at)
 
 		memcpy(&o, b->output + done, sizeof(o));
 		rp_write_all(o.fd, b->output + done + sizeof(o), o.len);
+		landmarks_of(r)->echoed += o.len;
 		done += sizeof(o) + o.len;
 	}
 	memmove(b->output, b->output + at, b->output_len - at);
@@ -137,7 +145,7 @@ static void oldest_drop(struct replay *r)
 
 	copies_drop(&b->d[0]);
 	memmove(&b->d[0], &b->d[1], --b->n * sizeof(b->d[0]));
-	let_out(b, b->n ? b->d[0].output : b->output_len);
+	let_out(r, b->n ? b->d[0].output : b->output_len);
 }
 
 static void all_drop(struct replay *r)
@@ -182,6 +190,12 @@ bool mismatch_failed(const struct replay *r)
 	       r->where < landmarks_of(r)->mismatches->failed_at;
 }
 
+/* Is the way back to the beginning short enough to do without another? */
+static bool may_begin_anew(const struct replay *r)
+{
+	return r->options.undisturbed && r->ev.time_ns < ANEW_NS;
+}
+
 /*
  * Is there time for a copy, which may save so much?  Most of what it costs comes later: the first
  * write to each page.
@@ -190,10 +204,15 @@ static bool affordable(struct replay *r, uint64_t saves_ns)
 {
 	struct mismatches *b = mismatches(r);
 	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns,
-		 most = FREE_NS + recorded + recorded / 2;
+		 most = FREE_NS + recorded + recorded / 2,
+		 cost = b->copy_ns > COPY_LEAST_NS ? b->copy_ns : COPY_LEAST_NS;
 
-	if (b->wrong || mismatch_failed(r) || 8 * b->copy_ns < saves_ns)
+	if (b->wrong || mismatch_failed(r) || 8 * cost < saves_ns)
 		return true;
+	if (may_begin_anew(r)) {
+		b->left_out = true;
+		return false;
+	}
 	if (b->refused || b->copies_ns >= FREE_NS + recorded / 6)
 		return false;
 	return now_ns() - b->began_ns < most || since(spent_ns(r), b->began_spent_ns) < most;
@@ -269,7 +288,7 @@ void mismatch_settle(struct replay *r, uint64_t n)
 		return;
 	newest_drop(r);
 	if (!landmarks_of(r)->mismatches->n)
-		let_out(landmarks_of(r)->mismatches, landmarks_of(r)->mismatches->output_len);
+		let_out(r, landmarks_of(r)->mismatches->output_len);
 }
 
 bool mismatch_left(const struct replay *r)
@@ -282,7 +301,17 @@ bool mismatch_left(const struct replay *r)
 	return left;
 }
 
-bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
+/* What has been written before the replay began anew is not written again. */
+static size_t echo_again(struct replay *r, size_t len)
+{
+	struct landmarks *l = landmarks_of(r);
+	size_t n = l->echo_again < len ? (size_t)l->echo_again : len;
+
+	l->echo_again -= n;
+	return n;
+}
+
+static bool keep_back(struct replay *r, int fd, const void *bytes, size_t len)
 {
 	struct output o = { fd, len };
 	struct mismatches *b = landmarks_of(r)->mismatches;
@@ -300,6 +329,18 @@ bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
 	memcpy(b->output + b->output_len, &o, sizeof(o));
 	memcpy(b->output + b->output_len + sizeof(o), bytes, len);
 	b->output_len += sizeof(o) + len;
+	return true;
+}
+
+bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
+{
+	size_t done = echo_again(r, len);
+	const char *rest = (const char *)bytes + done;
+
+	if (!keep_back(r, fd, rest, len - done)) {
+		rp_write_all(fd, rest, len - done);
+		landmarks_of(r)->echoed += len - done;
+	}
 	return true;
 }
 
@@ -354,6 +395,20 @@ static struct err *go_back(struct replay *r, struct mismatch *d)
 	return err;
 }
 
+/* To the beginning of the recording, where there are no processes yet. */
+static struct err *begin_anew(struct replay *r)
+{
+	struct mismatches *b = landmarks_of(r)->mismatches;
+	struct rp_copy none = { .where = 0 };
+
+	log_debug("event %" PRIu64 ": back to the beginning", r->ev.n);
+	b->wrong = true;
+	b->left_out = false;
+	b->output_len = 0;
+	landmarks_of(r)->echo_again = landmarks_of(r)->echoed;
+	return rp_copy_restore(r, &none);
+}
+
 bool mismatch_back(struct replay *r, struct err **err)
 {
 	struct mismatches *b = landmarks_of(r)->mismatches;
@@ -368,7 +423,7 @@ bool mismatch_back(struct replay *r, struct err **err)
 		b->failure = NULL;
 	}
 	if ((*err)->code != ERR_DIVERGED || (b->failure && since(now, b->back_ns) > BACK_NS) ||
-	    !(d = choose(r))) {
+	    (!(d = choose(r)) && !b->left_out)) {
 		if ((*err)->code == ERR_DIVERGED)
 			give_up(r, err);
 		return false;
@@ -380,7 +435,7 @@ bool mismatch_back(struct replay *r, struct err **err)
 	} else {
 		err_free(*err);
 	}
-	*err = go_back(r, d);
+	*err = d ? go_back(r, d) : begin_anew(r);
 	if (!*err)
 		rp_tools_went_back(r, false);
 	return *err == NULL;
@@ -393,7 +448,7 @@ void mismatches_end(struct replay *r)
 	if (!b)
 		return;
 	all_drop(r);
-	let_out(b, b->output_len);
+	let_out(r, b->output_len);
 	err_free(b->failure);
 	free(b->output);
 	free(b);

@@ -104,6 +104,32 @@ static void fewer_stops(const struct rp_mm *mm, uint8_t *bytes, size_t len)
 	}
 }
 
+/* Code lies in few places: ranges are joined, and with too many of them any memory may be code. */
+void rp_mm_code(struct rp_mm *mm, uint64_t addr, uint64_t len)
+{
+	for (unsigned i = 0; i < mm->code_n && i < RP_CODE; i++) {
+		if (addr > mm->code[i].end || addr + len < mm->code[i].addr)
+			continue;
+		mm->code[i].addr = addr < mm->code[i].addr ? addr : mm->code[i].addr;
+		mm->code[i].end = addr + len > mm->code[i].end ? addr + len : mm->code[i].end;
+		return;
+	}
+	if (mm->code_n < RP_CODE) {
+		mm->code[mm->code_n].addr = addr;
+		mm->code[mm->code_n].end = addr + len;
+	}
+	mm->code_n += mm->code_n <= RP_CODE;
+}
+
+bool rp_mm_may_run(const struct rp_mm *mm, uint64_t addr, uint64_t len)
+{
+	bool met = mm->code_n > RP_CODE;
+
+	for (unsigned i = 0; i < mm->code_n && !met; i++)
+		met = addr < mm->code[i].end && addr + len > mm->code[i].addr;
+	return met;
+}
+
 /* Does the kernel choose the place, or find that it is free? */
 static bool is_elsewhere(const struct maps_record *rec)
 {
@@ -119,6 +145,7 @@ struct op {
 	struct trace_effect e;
 	size_t at;
 	bool free;		/* a mapping where nothing has been */
+	bool may_late;
 	enum { NOW, EARLY, LATE, DROPPED } when;
 };
 
@@ -148,11 +175,39 @@ static bool takes_away(const struct trace_effect *e)
 	       (e->kind == TRACE_PROTECT && !(e->x & (PROT_WRITE | PROT_EXEC)));
 }
 
+/* More that the program may do with the memory, and nothing less. */
+static bool gives(const struct rp_mm *mm, const struct op *op)
+{
+	if (op->e.kind == TRACE_MAP)
+		return op->free;
+	return op->e.kind == TRACE_PROTECT && op->e.x == (PROT_READ | PROT_WRITE) &&
+	       !rp_mm_may_run(mm, op->e.addr, op->e.len);
+}
+
+/* Memory that is given up, and has been taken away by an earlier call that is late, too. */
+static bool is_gone(const struct op *op, unsigned i)
+{
+	const struct trace_effect *e = &op[i].e;
+
+	if (e->kind != TRACE_ADVISE)
+		return false;
+	while (i--) {
+		const struct trace_effect *by = &op[i].e;
+
+		if (meet(by, e))
+			return op[i].may_late && by->kind == TRACE_PROTECT && by->x == PROT_NONE &&
+			       by->addr <= e->addr && by->addr + by->len >= e->addr + e->len;
+	}
+	return false;
+}
+
 static void choose(const struct rp_mm *mm, struct op *op, unsigned n, bool late)
 {
+	for (unsigned i = 0; i < n; i++)
+		op[i].may_late = late && op[i].when == NOW && !grows(mm, &op[i].e) &&
+				 (takes_away(&op[i].e) || is_gone(op, i));
 	for (unsigned i = n; i--;) {
-		bool good = late && op[i].when == NOW && takes_away(&op[i].e) &&
-			    !grows(mm, &op[i].e);
+		bool good = op[i].may_late;
 
 		for (unsigned k = i + 1; k < n && good; k++)
 			good = op[k].when == LATE || !meet(&op[i].e, &op[k].e);
@@ -160,8 +215,7 @@ static void choose(const struct rp_mm *mm, struct op *op, unsigned n, bool late)
 			op[i].when = LATE;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		bool good = op[i].when == NOW && op[i].free && op[i].e.kind == TRACE_MAP &&
-			    !grows(mm, &op[i].e);
+		bool good = op[i].when == NOW && gives(mm, &op[i]) && !grows(mm, &op[i].e);
 
 		for (unsigned k = 0; k < i && good; k++)
 			good = op[k].when == EARLY || !meet(&op[i].e, &op[k].e);

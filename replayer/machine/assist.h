@@ -17,7 +17,7 @@ struct maps_record {
 /* What the call of the record did to the address space, as an effect; kind = 0: nothing. */
 void maps_effect(const struct maps_record *rec, struct trace_effect *e);
 
-enum { ASSIST_MOST = 64 };
+enum { ASSIST_MOST = 192 };
 struct assist_plan {
 	unsigned early_n, late_n;
 	struct trace_effect early[ASSIST_MOST], late[ASSIST_MOST];
@@ -32,5 +32,9 @@ struct assist_plan {
  */
 void assist_plan(const struct rp_mm *mm, uint8_t *bytes, size_t len, bool late,
 		 struct assist_plan *p);
+
+/* The range could be executed, once at least; has any part of it been? */
+void rp_mm_code(struct rp_mm *mm, uint64_t addr, uint64_t len);
+bool rp_mm_may_run(const struct rp_mm *mm, uint64_t addr, uint64_t len);
 
 #endif

@@ -79,25 +79,26 @@ static struct err *append(struct rp_task *t, const struct trace_event *ev,
 	return put(t, e, at, state, ends);
 }
 
-/* Records that are not in the task's buffer yet, or calls of theirs that are still to be made. */
+/*
+ * Records that are not in the task's buffer yet; or, when these have been put there, effects of
+ * calls that are still to be made.
+ */
 struct rp_lot {
 	bool put;
-	unsigned late_n;
-	struct trace_effect late[ASSIST_MOST];
 	size_t len;
-	uint8_t bytes[];
+	_Alignas(struct trace_effect) uint8_t bytes[];
 };
 
-static struct err *keep_lot(struct rp_mm *mm, const struct trace_effect *e)
+static struct err *keep_lot(struct rp_mm *mm, bool put, const void *bytes, size_t len)
 {
-	struct rp_lot *lot = malloc(sizeof(*lot) + e->data_len);
+	struct rp_lot *lot = malloc(sizeof(*lot) + len);
 
 	if (!lot)
 		return &err_nomem;
-	lot->put = false;
-	lot->late_n = 0;
-	lot->len = e->data_len;
-	memcpy(lot->bytes, e->data, e->data_len);
+	lot->put = put;
+	lot->len = len;
+	memcpy(lot->bytes, bytes, len);
+	free(mm->lot);
 	mm->lot = lot;
 	return NULL;
 }
@@ -122,7 +123,7 @@ struct rp_lot *calls_lot_copy(const struct rp_lot *lot)
 static struct err *put_lot(struct rp_task *t, const struct rp_lot *lot)
 {
 	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + lot->len };
-	const struct trace_effect e = { .data = lot->bytes, .data_len = (uint32_t)lot->len };
+	const struct trace_effect e = { .data = lot->bytes, .data_len = lot->len };
 
 	return put(t, &e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
 }
@@ -149,26 +150,25 @@ struct err *calls_put_ahead(struct replay *r, struct rp_task *t, const struct tr
 		return calls_put(t);
 	assist_plan(t->mm, lot->bytes, lot->len,
 		    ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER, &p);
-	lot->put = true;
-	lot->late_n = p.late_n;
-	memcpy(lot->late, p.late, p.late_n * sizeof(*p.late));
-	TRY(effect_together(r, t, ev, p.early, p.early_n));
 	TRY(put_lot(t, lot));
-	if (!lot->late_n)
-		drop_lot(t->mm);
-	return NULL;
+	drop_lot(t->mm);
+	TRY(effect_together(r, t, ev, p.early, p.early_n));
+	return p.late_n ? keep_lot(t->mm, true, p.late, p.late_n * sizeof(*p.late)) : NULL;
 }
 
 struct err *calls_late(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *any)
 {
 	struct rp_lot *lot = t->mm->lot;
+	struct err *err;
 
 	*any = lot && lot->put;
 	if (!*any)
 		return NULL;
-	TRY(effect_together(r, t, ev, lot->late, lot->late_n));
-	drop_lot(t->mm);
-	return NULL;
+	t->mm->lot = NULL;
+	err = effect_together(r, t, ev, (const struct trace_effect *)(const void *)lot->bytes,
+			      (unsigned)(lot->len / sizeof(struct trace_effect)));
+	free(lot);
+	return err;
 }
 
 struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
@@ -182,7 +182,7 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PLACES));
 	} else {
 		TRY(calls_used(t, ev));
-		TRY(list_allowed(r) ? keep_lot(t->mm, e) :
+		TRY(list_allowed(r) ? keep_lot(t->mm, false, e->data, e->data_len) :
 				      put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends));
 	}
 	t->mm->calls = t->serial;

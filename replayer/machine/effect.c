@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "replayer/machine/assist.h"
 #include "replayer/machine/cage.h"
 #include "replayer/machine/calls.h"
 #include "replayer/machine/effect.h"
@@ -172,6 +173,8 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	rp_nofork_cut(t->mm, e->addr, e->len);
 	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
+	if (e->x & PROT_EXEC)
+		rp_mm_code(t->mm, e->addr, e->len);
 	TRY(r->list ? map_listed(r, t, ev, e) : map_now(r, t, ev, e));
 	if (kind == TRACE_MAP_SHARED)
 		shared_put(t->mm, e->addr, e->len, e->offset, e->object);
@@ -180,16 +183,20 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	return NULL;
 }
 
-/* munmap() or mprotect(): what comes of it does not matter. */
+/* munmap(), mprotect() or madvise(): what comes of it does not matter. */
 static struct err *call_any(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			    const struct trace_effect *e, const uint64_t args[6])
 {
-	long nr = e->kind == TRACE_UNMAP ? SYS_munmap : SYS_mprotect;
+	long nr = e->kind == TRACE_UNMAP   ? SYS_munmap :
+		  e->kind == TRACE_PROTECT ? SYS_mprotect :
+					     SYS_madvise;
 	int64_t ret;
 
 	if (r->list && list_call(r->list, e, nr, args, UINT64_MAX) == LIST_TAKEN)
 		return NULL;
 	TRY(list_flush(r, t, ev));
+	if (r->list && list_call(r->list, e, nr, args, UINT64_MAX) == LIST_TAKEN)
+		return NULL;
 	return rp_call(t, &ret, nr, args[0], args[1], args[2], 0, 0, 0);
 }
 
@@ -268,8 +275,10 @@ static struct err *apply_protect(struct replay *r, struct rp_task *t, const stru
 		return bad_effect(ev, "protects a range that is not allowed");
 	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
 		patches_cut(&t->mm->patches, addr, len);
-	if (e->x & PROT_EXEC)
+	if (e->x & PROT_EXEC) {
+		rp_mm_code(t->mm, addr, len);
 		rp_tools_code_appears(r, t);
+	}
 	if (e->y)
 		return protect_keyed(t, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP),
 				     (int64_t)e->y - 1);
@@ -316,6 +325,8 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	rp_tools_mapping_changes(r, t, e->x, e->y);
 	rp_nofork_move(t->mm, e->addr, e->len, e->x, e->y);
+	if (rp_mm_may_run(t->mm, e->addr, e->len ? e->len : PAGE_BYTES))
+		rp_mm_code(t->mm, e->x, e->y);
 	if (e->x != e->addr) {	/* effects give the program its own bytes back */
 		patches_cut(&t->mm->patches, e->addr, e->len);
 		patches_cut(&t->mm->patches, e->x, e->y);
@@ -331,10 +342,10 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 	return NULL;
 }
 
-static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
+static struct err *apply_advise(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 				const struct trace_effect *e)
 {
-	int64_t ret;
+	const uint64_t args[6] = { e->addr, e->len, e->x };
 
 	static const uint8_t known[] = { MADV_DONTNEED,
 					 MADV_REMOVE,
@@ -351,7 +362,7 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 		return bad_effect(ev, "advises on a range that is not allowed");
 	if (rp_nofork_advise(t->mm, e->addr, e->len, e->x))
 		return NULL;
-	return rp_call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
+	return call_any(r, t, ev, e, args);
 }
 
 struct err *effect_protect_page(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
@@ -665,7 +676,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_MOVE:
 		return apply_move(r, t, ev, e);
 	case TRACE_ADVISE:
-		return apply_advise(t, ev, e);
+		return apply_advise(r, t, ev, e);
 	case TRACE_OBJECT:
 		return rp_object_define(r, ev, e);
 	case TRACE_SIZE:

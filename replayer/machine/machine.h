@@ -48,6 +48,8 @@ struct rp_nofork {
 	int advice;		/* MADV_DONTFORK or MADV_WIPEONFORK */
 };
 
+enum { RP_CODE = 32 };
+
 struct rp_mm {
 	unsigned users;
 	struct rp_nofork *nofork;
@@ -61,6 +63,8 @@ struct rp_mm {
 	 */
 	uint32_t calls;
 	struct rp_lot *lot;	/* ... the records, until they are (calls.c), or NULL */
+	struct { uint64_t addr, end; } code[RP_CODE];	/* what could be executed: assist.h */
+	unsigned code_n;	/* more than RP_CODE: anything */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
 	void *tool[TOOLS];	/* see tool.h */

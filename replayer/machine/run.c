@@ -71,16 +71,11 @@ static enum run_verdict hook_trap(struct replay *r, struct rp_task *t, const str
  * The task has stopped with a signal.  RUN_STOP: the run is over, with *err; NOT_MINE: it is the
  * recording's, or somebody else's.
  */
-static enum run_verdict signal_stop(struct replay *r, struct rp_task *t,
-				    const struct trace_event *ev, siginfo_t *info, struct err **err)
+static enum run_verdict signal_stop(struct replay *r, struct rp_task *t, siginfo_t *info,
+				    struct err **err)
 {
 	enum run_verdict verdict = RUN_NOT_MINE;
 
-	*err = NULL;
-	if (info->si_signo == SIGTRAP)
-		verdict = hook_trap(r, t, ev, err);
-	if (verdict != RUN_NOT_MINE)
-		return verdict;
 	*err = rp_tools_on_signal(r, t, info, false, &verdict);
 	if (*err)
 		return RUN_STOP;
@@ -127,9 +122,13 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 				return &rp_stopped;
 			continue;
 		}
+		verdict = WSTOPSIG(status) == SIGTRAP ? hook_trap(r, t, ev, &err) : RUN_NOT_MINE;
+		if (verdict == RUN_GO_ON)
+			continue;
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, info) < 0)
 			return diverge(t, ev, "its process was killed");
-		verdict = signal_stop(r, t, ev, info, &err);
+		if (verdict == RUN_NOT_MINE)
+			verdict = signal_stop(r, t, info, &err);
 		if (verdict == RUN_GO_ON)
 			continue;
 		if (verdict == RUN_NOT_MINE && our_flag)

@@ -86,6 +86,8 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	rp_nofork_copy(copy, mm);
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
+	memcpy(copy->code, mm->code, sizeof(copy->code));
+	copy->code_n = mm->code_n;
 	copy->lot = calls_lot_copy(mm->lot);
 	copy->new_patches = mm->new_patches;
 	if (mm->auxv) {
