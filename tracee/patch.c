@@ -398,15 +398,19 @@ bool patches_add(struct patches *ps, const struct patch *p)
 	return true;
 }
 
+/* They are in order, and none overlap. */
 void patches_cut(struct patches *ps, uint64_t addr, uint64_t len)
 {
-	unsigned kept = 0;
+	unsigned first = first_behind(ps, addr), end;
 
-	for (unsigned i = 0; i < ps->n; i++) {
-		if (ps->p[i].addr + ps->p[i].len <= addr || ps->p[i].addr >= addr + len)
-			ps->p[kept++] = ps->p[i];
-	}
-	ps->n = kept;
+	if (first && ps->p[first - 1].addr + ps->p[first - 1].len > addr)
+		first--;
+	for (end = first; end < ps->n && ps->p[end].addr < addr + len;)
+		end++;
+	if (end == first)
+		return;
+	memmove(ps->p + first, ps->p + end, (ps->n - end) * sizeof(*ps->p));
+	ps->n -= end - first;
 }
 
 void patches_copy(struct patches *to, const struct patches *from)

@@ -190,7 +190,8 @@ struct err *cage_start(struct replay *r)
 	close(go[1]);
 	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
 		return zygote_failed(status);
-	return zygote_empty(r->zygote);
+	TRY(zygote_empty(r->zygote));
+	return tracee_regs_get(r->zygote, &r->zygote_regs);
 }
 
 struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0,
@@ -210,9 +211,12 @@ void cage_children_to(struct cage_children *b)
 }
 
 /* CLONE_PARENT: all are children of the replayer, which reaps them. */
-static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memory, pid_t *ret)
+static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memory, bool leave,
+			    pid_t *ret)
 {
-	struct inject in = { .tid = pid, .site = FIXED_INJECT, .trap = true };
+	struct inject in = {
+		.tid = pid, .site = FIXED_INJECT, .trap = true, .leave = leave
+	};
 	const uint64_t args[6] = { CLONE_FILES | CLONE_PARENT | (share_memory ? CLONE_VM : 0) };
 	int64_t r;
 
@@ -234,16 +238,14 @@ static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memor
 
 struct err *cage_process(struct replay *r, pid_t *ret)
 {
-	struct regs regs;
-
-	TRY(tracee_regs_get(r->zygote, &regs));
-	return clone_of(r->zygote, &regs, false, ret);
+	/* the zygote has no others, and does nothing else */
+	return clone_of(r->zygote, &r->zygote_regs, false, true, ret);
 }
 
 struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret)
 {
 	t->raw_known = false;	/* the kernel now has those of our own call */
-	return clone_of(t->real, &t->regs, share_memory, ret);
+	return clone_of(t->real, &t->regs, share_memory, false, ret);
 }
 
 struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,

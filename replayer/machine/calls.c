@@ -18,13 +18,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "base/alloc.h"
 #include "replayer/machine/assist.h"
 #include "replayer/machine/calls.h"
 #include "replayer/machine/effect.h"
 #include "replayer/machine/event.h"
 #include "replayer/machine/grow.h"
 #include "replayer/machine/list.h"
+#include "replayer/machine/lot.h"
 #include "replayer/machine/machine.h"
 #include "replayer/machine/processor.h"
 #include "replayer/machine/run.h"
@@ -42,26 +42,6 @@ static struct err *bad(const struct trace_event *ev, const char *what)
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
 }
 
-static struct err *cannot_write(void)
-{
-	return errno == ESRCH ? &err_gone
-			      : err_os(errno, "cannot write a replayed process's buffer");
-}
-
-/* Data to `to', and where they now begin and end to buf_state. */
-static struct err *put(struct rp_task *t, const struct trace_effect *e, uint64_t to, size_t state,
-		       const uint64_t ends[2])
-{
-	struct iovec local[2] = { { (void *)(uintptr_t)e->data, e->data_len },
-				  { (void *)(uintptr_t)ends, 16 } };
-	struct iovec remote[2] = { { (void *)(uintptr_t)to, e->data_len },
-				   { (void *)(uintptr_t)(FIXED_STATE + state), 16 } };
-
-	return process_vm_writev(t->real, local, 2, remote, 2, 0) == (ssize_t)e->data_len + 16
-		       ? NULL
-		       : cannot_write();
-}
-
 /* Behind what is there and not used, else at the start. */
 static struct err *append(struct rp_task *t, const struct trace_event *ev,
 			  const struct trace_effect *e, size_t state, uint64_t first,
@@ -76,67 +56,7 @@ static struct err *append(struct rp_task *t, const struct trace_event *ev,
 	if (at < first || at > limit || e->data_len > limit - at)
 		return bad(ev, "has buffered calls of an absurd size");
 	ends[1] += e->data_len;
-	return put(t, e, at, state, ends);
-}
-
-/*
- * Records that are not in the task's buffer yet; or, when these have been put there, effects of
- * calls that are still to be made.
- */
-struct rp_lot {
-	bool put;
-	size_t len;
-	_Alignas(struct trace_effect) uint8_t bytes[];
-};
-
-static struct err *keep_lot(struct rp_mm *mm, bool put, const void *bytes, size_t len)
-{
-	struct rp_lot *lot = malloc(sizeof(*lot) + len);
-
-	if (!lot)
-		return &err_nomem;
-	lot->put = put;
-	lot->len = len;
-	memcpy(lot->bytes, bytes, len);
-	free(mm->lot);
-	mm->lot = lot;
-	return NULL;
-}
-
-static void drop_lot(struct rp_mm *mm)
-{
-	free(mm->lot);
-	mm->lot = NULL;
-}
-
-struct rp_lot *calls_lot_copy(const struct rp_lot *lot)
-{
-	struct rp_lot *copy = NULL;
-
-	if (lot) {
-		copy = alloc_zeroed(1, sizeof(*lot) + lot->len, "buffered calls");
-		memcpy(copy, lot, sizeof(*lot) + lot->len);
-	}
-	return copy;
-}
-
-static struct err *put_lot(struct rp_task *t, const struct rp_lot *lot)
-{
-	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + lot->len };
-	const struct trace_effect e = { .data = lot->bytes, .data_len = lot->len };
-
-	return put(t, &e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends);
-}
-
-struct err *calls_put(struct rp_task *t)
-{
-	struct rp_lot *lot = t->mm ? t->mm->lot : NULL;
-
-	if (!lot || lot->put)
-		return NULL;
-	TRY(put_lot(t, lot));
-	drop_lot(t->mm);
-	return NULL;
+	return lot_write(t, e, at, state, ends);
 }
 
 struct err *calls_put_ahead(struct replay *r, struct rp_task *t, const struct trace_event *ev)
@@ -147,13 +67,12 @@ struct err *calls_put_ahead(struct replay *r, struct rp_task *t, const struct tr
 	if (!lot || lot->put)
 		return NULL;
 	if (!list_allowed(r))
-		return calls_put(t);
+		return lot_put(t);
 	assist_plan(t->mm, lot->bytes, lot->len,
 		    ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER, &p);
-	TRY(put_lot(t, lot));
-	drop_lot(t->mm);
+	TRY(lot_put(t));
 	TRY(effect_together(r, t, ev, p.early, p.early_n));
-	return p.late_n ? keep_lot(t->mm, true, p.late, p.late_n * sizeof(*p.late)) : NULL;
+	return p.late_n ? lot_keep(t->mm, true, p.late, p.late_n * sizeof(*p.late)) : NULL;
 }
 
 struct err *calls_late(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *any)
@@ -182,8 +101,9 @@ struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_e
 		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PLACES));
 	} else {
 		TRY(calls_used(t, ev));
-		TRY(list_allowed(r) ? keep_lot(t->mm, false, e->data, e->data_len) :
-				      put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends));
+		TRY(list_allowed(r) ? lot_keep(t->mm, false, e->data, e->data_len) :
+				      lot_write(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos),
+						ends));
 	}
 	t->mm->calls = t->serial;
 	return NULL;
@@ -231,13 +151,19 @@ struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e)
 {
 	uint64_t n = e->data_len / sizeof(struct buf_cpuid);
+	char *at = (char *)(uintptr_t)FIXED_STATE;
+	struct iovec local[2], remote[2];
 
 	if (n > BUF_CPUIDS || e->data_len % sizeof(struct buf_cpuid))
 		return bad(ev, "has a table of cpuid of an absurd size");
-	if (n)
-		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, cpuid_table),
-				 e->data, e->data_len));
-	return tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, cpuids), &n, 8);
+	local[0] = (struct iovec){ &n, sizeof(n) };
+	local[1] = (struct iovec){ (void *)(uintptr_t)e->data, e->data_len };
+	remote[0] = (struct iovec){ at + offsetof(struct buf_state, cpuids), sizeof(n) };
+	remote[1] = (struct iovec){ at + offsetof(struct buf_state, cpuid_table), e->data_len };
+	return process_vm_writev(t->real, local, n ? 2 : 1, remote, n ? 2 : 1, 0) ==
+			       (ssize_t)(sizeof(n) + e->data_len) ?
+		       NULL :
+		       lot_cannot_write();
 }
 
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
@@ -247,7 +173,7 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 
 	if (!t->mm->calls)
 		return NULL;
-	TRY(calls_put(t));
+	TRY(lot_put(t));
 	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s)));
 	if (s.pos < s.end) {
 		TRY(tracee_read(t->real, s.pos, &next, sizeof(next)));

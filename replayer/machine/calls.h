@@ -23,16 +23,13 @@ struct err *calls_counted(struct rp_task *t) __must_check;
 struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e);
 /*
- * Records are put into the buffer when the task is about to run.  calls_put_ahead(): it is to come
- * to ev; calls of the records' may then be made before, or be left for calls_late().
+ * Records are put into the buffer when the task is about to run.  Here it is to come to ev: calls
+ * of the records' may be made before, or be left for calls_late().
  */
-struct err *calls_put(struct rp_task *t);
 struct err *calls_put_ahead(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* Makes the calls that were left; *any: there were some. */
 struct err *calls_late(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       bool *any);
-/* Returns a copy that is to be freed; NULL of NULL. */
-struct rp_lot *calls_lot_copy(const struct rp_lot *lot);
 /* Apply effects of these names. */
 struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e);

@@ -1,5 +1,5 @@
 /*
- * effect.h - apply what an event changed: effect.c.
+ * effect.h - apply what an event changed: apply.c, and effect.c, which applies one effect.
  *
  * The functions require that the task is stopped.  After an error of effect_apply() or effect_one()
  * a part of the event is applied: the replay can only go back to a copy, or end.
@@ -9,14 +9,19 @@
 
 #include "replayer/machine/machine.h"
 
+/* ---- apply.c ------------------------------------------------------------------------------ */
 /* Applies all effects of the event to the task, which is where the event happens. */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* Applies one effect that is no part of ev. */
-struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-		       const struct trace_effect *e);
 /* Applies mappings and what takes them away, in as few stops as can be. */
 struct err *effect_together(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			    const struct trace_effect *effects, unsigned n);
+
+/* ---- effect.c ----------------------------------------------------------------------------- */
+/* Applies one effect that is no part of ev. */
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e);
+/* Makes what has been put into r->list so far; does nothing where that is NULL. */
+struct err *effect_flush(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 
 /* Writes all bytes to a descriptor of ours; failures are not told. */
 void rp_write_all(int fd, const void *what, size_t len);

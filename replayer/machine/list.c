@@ -1,10 +1,10 @@
 /*
  * list.c - changes of a process's memory that are made together, with one stop.
  *
- * The start of a program is a dozen mappings and a hundred small writes to its code.  A call of ours
- * costs a stop each time, and a write through /proc/PID/mem a call.  Here calls and bytes are put
- * into the process as a list, and the process itself does what the list says (list_text.S).  Code
- * that is to be written to is mapped writable at first, and protected by the list's last calls.
+ * The start of a program is a dozen mappings and a hundred small writes to its code.  A call of
+ * ours costs a stop each time, and a write through /proc/PID/mem a call.  Here calls and bytes are
+ * put into the process as a list, and the process itself does what the list says (list_text.S).
+ * Code that is to be written to is mapped writable at first, and the list's last calls protect it.
  */
 #include "replayer/machine/list.h"
 

@@ -1,8 +1,8 @@
 /*
  * list.h - changes of a process's memory that are made together, with one stop: list.c.
  *
- * A list is of one task and one event.  Nothing has been done until list_run(); what is in the list
- * is done in its order, but long writes to memory that the program may write to are done at the end.
+ * A list is of one task and one event.  Nothing has been done until list_run(); what is in the
+ * list is done in its order, but long writes to what the program may write to come at the end.
  */
 #ifndef REPLAYER_MACHINE_LIST_H
 #define REPLAYER_MACHINE_LIST_H
@@ -24,7 +24,7 @@ enum {
 };
 
 struct list_change {
-	const struct trace_effect *e;	/* NULL: a call that is no effect's */
+	const struct trace_effect *e;	/* what it is made for */
 	uint64_t addr, len;		/* of a mapping */
 	uint32_t word;			/* where the call is */
 	bool map, shared, opened;	/* opened: it may be written to until the end of the list */
@@ -47,7 +47,7 @@ enum list_verdict {
 /* Is a list allowed: does nobody have to see the task between two changes? */
 bool list_allowed(const struct replay *r);
 void list_clear(struct rp_list *l);
-/* A call whose result is to be want (-1: may be any); e: the effect that it is made for, or NULL. */
+/* A call whose result is to be want (-1: any); e: the effect that it is made for. */
 enum list_verdict list_call(struct rp_list *l, const struct trace_effect *e, long nr,
 			    const uint64_t args[6], uint64_t want);
 /* The same for mmap at e->addr. */
@@ -57,8 +57,8 @@ enum list_verdict list_map(struct rp_list *l, const struct trace_effect *e, uint
 bool list_meets(const struct rp_list *l, const struct trace_effect *e);
 enum list_verdict list_write(struct rp_list *l, const struct trace_effect *e);
 /*
- * Makes all changes.  *good false: not all of them could be made; making each of them anew, in their
- * order, is then right.  &err_gone: the task was killed.
+ * Makes all changes.  *good false: not all of them could be made; making each of them anew, in
+ * their order, is then right.  &err_gone: the task was killed.
  */
 struct err *list_run(struct rp_list *l, struct rp_task *t, bool *good);
 

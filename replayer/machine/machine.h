@@ -62,7 +62,7 @@ struct rp_mm {
 	 * certain
 	 */
 	uint32_t calls;
-	struct rp_lot *lot;	/* ... the records, until they are (calls.c), or NULL */
+	struct rp_lot *lot;	/* ... the records, until they are (lot.h), or NULL */
 	struct { uint64_t addr, end; } code[RP_CODE];	/* what could be executed: assist.h */
 	unsigned code_n;	/* more than RP_CODE: anything */
 	void *auxv;		/* of its exec, for debuggers */
@@ -116,6 +116,7 @@ struct replay {
 	uint32_t objects_n;
 	unsigned memfds_made;	/* since it was last looked which of them are mapped */
 	pid_t zygote;		/* an empty process: every exec starts as a copy of it */
+	struct regs zygote_regs;
 	uint64_t where;
 	uint32_t root;		/* serial of the first task */
 	int root_status;

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "replayer/machine/cage.h"
-#include "replayer/machine/calls.h"
+#include "replayer/machine/lot.h"
 #include "replayer/machine/machine.h"
 #include "replayer/machine/nofork.h"
 #include "replayer/machine/task.h"
@@ -88,7 +88,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	copy->calls = mm->calls;
 	memcpy(copy->code, mm->code, sizeof(copy->code));
 	copy->code_n = mm->code_n;
-	copy->lot = calls_lot_copy(mm->lot);
+	copy->lot = lot_copy(mm->lot);
 	copy->new_patches = mm->new_patches;
 	if (mm->auxv) {
 		copy->auxv = alloc_zeroed(mm->auxv_len + 1, 1, "a process");
@@ -167,7 +167,7 @@ struct err *rp_regs_flush(struct rp_task *t)
 	struct regs regs = t->regs;
 	bool known;
 
-	TRY(calls_put(t));
+	TRY(lot_put(t));
 	if (!t->dirty)
 		return NULL;
 	t->dirty = false;
