@@ -1,5 +1,5 @@
 /*
- * call.c - call KIND N: N system calls of one kind and nothing else.
+ * call.c - call KIND N: N system calls of one kind and nothing else; or N times rdtsc.
  *
  * By syscall(), because a C library may answer from its own memory or from the vdso.
  */
@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 int main(int argc, char **argv)
 {
@@ -34,6 +35,8 @@ int main(int argc, char **argv)
 			sum += clock_gettime(CLOCK_MONOTONIC, &ts);
 		else if (!strcmp(kind, "alarm"))
 			sum += syscall(SYS_alarm, 0);
+		else if (!strcmp(kind, "rdtsc"))
+			sum += (long)__rdtsc() == -1;
 		else if (!strcmp(kind, "clock"))
 			sum += syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
 		else
