@@ -94,15 +94,14 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 /* Once the page is there: its instruction is not seen by our filter. */
 static struct err *settings(struct recorder *rec, struct rec_task *t, struct inject *in)
 {
+	uint64_t mode = t->mm->tsc_open ? PR_TSC_ENABLE : PR_TSC_SIGSEGV;
 	int64_t ret;
 
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(rec_inject_by(t, in, &ret, SYS_arch_prctl,
 			       (const uint64_t[6]){ ARCH_SET_CPUID }));
 	if (t->tsc_free != t->mm->tsc_open)	/* exec keeps it */
-		TRY(rec_inject_by(t, in, &ret, SYS_prctl,
-			       (const uint64_t[6]){ PR_SET_TSC, t->mm->tsc_open ? PR_TSC_ENABLE
-										: PR_TSC_SIGSEGV }));
+		TRY(rec_inject_by(t, in, &ret, SYS_prctl, (const uint64_t[6]){ PR_SET_TSC, mode }));
 	t->tsc_free = t->mm->tsc_open;
 	return NULL;
 }

@@ -83,7 +83,8 @@ struct child_failure { int step, os_errno; };
 
 /* Runs in the child: nothing here may allocate or print.  tsc_free: rdtsc need not trap. */
 static _Noreturn void child_main(const struct recorder_options *options,
-				 const struct recorder_child *child, int go, int report, bool tsc_free)
+				 const struct recorder_child *child, int go, int report,
+				 bool tsc_free)
 {
 	bool outer_filter = filtered_already();
 	struct child_failure failure = { 1, 0 };
