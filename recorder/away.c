@@ -37,7 +37,8 @@
 #include "recorder/internal.h"
 
 enum { STACK_BYTES = 8 << 20, DEAD_NS = 20000000, LOOK_NS = 3000000 };
-enum { STUCK_NS = 100000000, STUCK_SERVED_NS = 10000000, STUCK_MIDST_NS = 500000000 };
+enum { STUCK_NS = 100000000, STUCK_SERVED_NS = 10000000, STUCK_MIDST_NS = 500000000,
+       GLANCE_NS = 4000000 };	/* most run for less, and are not looked at */
 
 struct loop {
 	struct loop *next;
@@ -328,15 +329,17 @@ bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_
 	if (rec->tasks_n == 1)
 		return false;
 	if (!s->since_ns) {
-		*s = (struct rec_stuck){ now, proc_cpu_ns(t->tid) };
+		s->since_ns = now;
 		return false;
 	}
-	if (now - s->since_ns < patience_ns(rec, t))
+	if (!s->looked && now - s->since_ns >= GLANCE_NS)
+		*s = (struct rec_stuck){ now, proc_cpu_ns(t->tid), true };
+	if (!s->looked || now - s->since_ns < patience_ns(rec, t))
 		return false;
 	cpu = proc_cpu_ns(t->tid);
 	if (cpu == s->cpu_ns && sleeps(t->tid, t->in_syscall && t->call.prints))
 		return true;
-	*s = (struct rec_stuck){ now, cpu };
+	*s = (struct rec_stuck){ now, cpu, true };
 	return false;
 }
 

@@ -95,11 +95,10 @@ static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 
 	if (t->deferred.n && now - t->deferred_ns >= t->patience_ns)
 		return true;
-	if (rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t))
+	if (rec->options->chaos ? now - start > t->slice_ns && rec_others_ready(rec, t)
+				: rec_slice_check(rec, t) != SLICE_NONE)
 		return true;
-	if (rec->options->chaos)
-		return now - start > t->slice_ns && rec_others_ready(rec, t);
-	return rec_slice_check(rec, t) != SLICE_NONE;
+	return rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t);
 }
 
 /*
@@ -384,7 +383,9 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		if (!wait_for(rec, t)) {
 			if (errno != EINTR)
 				return &err_gone;
-			if (t->state == TASK_RUNNING)
+			/* of others wait_for() has told, where they are few */
+			if (t->state == TASK_RUNNING &&
+			    (rec->tasks_n >= TASKS_MANY || rec_away_any()))
 				rec_hear_soon(rec);
 			if (give_up(rec, t, &stuck)) {
 				if (!held)
@@ -398,7 +399,7 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 	if (held)
 		rec_signals_release(t, mask);
 	rec->first = t;
-	t->ran_ns += now_ns() - start;
+	t->ran_ns += rec_now_read() - start;
 	return NULL;
 }
 
@@ -625,7 +626,7 @@ static struct rec_task *pick(struct recorder *rec)
 	rec->first = NULL;
 	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
 		return t;
-	now = now_ns();
+	now = rec_now();
 	if (rec->options->chaos)
 		return rec_chaos_pick(rec, t, now);
 	rec_slice_charge(rec, t, now);
@@ -677,6 +678,11 @@ static struct err *loop(struct recorder *rec)
 
 struct err *rec_loop(struct recorder *rec)
 {
+	struct err *err;
+
 	rec_away_begin(rec, loop);
-	return rec_away_end(loop(rec));
+	tracee_regs_keep(true);
+	err = rec_away_end(loop(rec));
+	tracee_regs_keep(false);
+	return err;
 }
