@@ -378,24 +378,24 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 	return NULL;
 }
 
-static struct tracee_mem kept = { 0, -1 };
+static struct tracee_mem kept_mem = { 0, -1 };
 
 void tracee_mem_keep(pid_t tid)
 {
-	kept.tid = tid;
+	kept_mem.tid = tid;
 }
 
 void tracee_mem_let_go(void)
 {
-	kept.tid = 0;
-	tracee_mem_close(&kept);
+	kept_mem.tid = 0;
+	tracee_mem_close(&kept_mem);
 }
 
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)buf, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
-	int *fd = m->tid == kept.tid ? &kept.fd : &m->fd;
+	int *fd = m->tid == kept_mem.tid ? &kept_mem.fd : &m->fd;
 
 	if (!len ||
 	    (*fd < 0 && process_vm_writev(m->tid, &local, 1, &remote, 1, 0) == (ssize_t)len))
