@@ -62,7 +62,6 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 		.cpuids = rec->cpuids,
 		.marked = rec->meta.marked,
 		.tsc_traps = tsc_can_trap(),
-		.tsc_open = t->mm->tsc_open,
 		.cpu_asked = rec_cores_current(t) != 0,
 		.tsc_left = BUF_TSC_TRAPS,
 		.flow = FIXED_FLOW,

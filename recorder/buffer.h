@@ -195,15 +195,6 @@ void rec_buffer_deinit(struct recorder *rec);
 
 /* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap --------- */
 
-/* Does all code get ud2 in place of instructions that cannot be made to trap (tracee/ud2.h)? */
-bool rec_is_marked(const struct recorder_options *o);
-/* May a new program read the counter without a trap from its start on? */
-bool rec_tsc_open_at_start(const struct recorder_options *o);
-/*
- * Another thread of t's process has made a mapping because of which t, too, has to trap.  t: behind
- * a system call that is not made again.
- */
-struct err *rec_tsc_follow(struct recorder *rec, struct rec_task *t) __must_check;
 /* One more rdtsc has trapped.  Between events, task stopped. */
 void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
 /*

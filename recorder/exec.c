@@ -54,7 +54,6 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 	rec_files_put(t->files);
 	rec_sighand_put(t->sighand);
 	t->mm = rec_mm_create();
-	t->mm->tsc_open = t->mm->tsc_tried = rec_tsc_open_at_start(rec->options);
 	t->files = rec_files_copy(NULL);	/* close-on-exec: look again */
 	t->sighand = sighand;
 	for (unsigned i = 1; i < SIGNALS; i++) {
@@ -94,15 +93,15 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 /* Once the page is there: its instruction is not seen by our filter. */
 static struct err *settings(struct recorder *rec, struct rec_task *t, struct inject *in)
 {
-	uint64_t mode = t->mm->tsc_open ? PR_TSC_ENABLE : PR_TSC_SIGSEGV;
 	int64_t ret;
 
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(rec_inject_by(t, in, &ret, SYS_arch_prctl,
 			       (const uint64_t[6]){ ARCH_SET_CPUID }));
-	if (t->tsc_free != t->mm->tsc_open)	/* exec keeps it */
-		TRY(rec_inject_by(t, in, &ret, SYS_prctl, (const uint64_t[6]){ PR_SET_TSC, mode }));
-	t->tsc_free = t->mm->tsc_open;
+	if (t->tsc_free)	/* exec keeps it */
+		TRY(rec_inject_by(t, in, &ret, SYS_prctl,
+			       (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
+	t->tsc_free = false;
 	return NULL;
 }
 
@@ -112,12 +111,10 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 	static const uint8_t insn[3] = { 0x0f, 0x05, 0xcc };
 	struct inject in = { .tid = t->tid, .site = regs->rip, .stash = rec_stash, .ctx = rec };
 	uint8_t saved[sizeof(insn)];
-	uint64_t mask;
 	int64_t ret;
 
-	TRY(tracee_sigmask_get(t->tid, &mask));
-	/* a SIGTRAP that is blocked or ignored is not any more after an int3 */
-	in.trap = !(mask >> (SIGTRAP - 1) & 1) && !t->sighand->action[SIGTRAP].handler;
+	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
+	in.trap = !rec_trap_blocked(t);
 	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
 	TRY(rec_inject_by(t, &in, &ret, SYS_mmap,
@@ -230,12 +227,22 @@ static struct err *image_code(struct recorder *rec, struct rec_task *t, const st
 	return NULL;
 }
 
-/* rsp: of the first instruction; the kernel has not put anything on the stack below it. */
+/*
+ * Which pages of memory without a file are looked at.  Most of the stack has never been there; not
+ * all of what is there is above its pointer (of a script, an older argv[0]: remove_arg_zero(),
+ * fs/exec.c).
+ */
+static unsigned image_pages(const struct tracee_map *m)
+{
+	bool all = m->inode || (m->name[0] == '[' && strcmp(m->name, "[stack]"));
+
+	return all ? PAGES_ALL : PAGES_THERE;
+}
+
 static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
-			     uint64_t rsp, struct image_file *f)
+			     struct image_file *f)
 {
 	struct page_collect c = { rec, -1, m->start, m->offset };
-	uint64_t from = rsp > m->start && rsp < m->end ? page_down(rsp) : m->start;
 	struct trace_effect def, *e;
 	struct err *err = NULL;
 	uint32_t object;
@@ -264,10 +271,8 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		/* of a file that cannot be opened, also pages that nobody has touched yet */
 		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, PAGES_ALL,
 						c.fd, m->offset, collect_page, &c)
-				: tracee_pages(t->tid, from, m->end - from,
-					       m->inode || m->name[0] == '[' ? PAGES_ALL
-									     : PAGES_THERE,
-					       collect_page, &c);
+				: tracee_pages(t->tid, m->start, m->end - m->start,
+					       image_pages(m), collect_page, &c);
 	if (!err && (m->prot & PROT_EXEC))
 		err = image_code(rec, t, m, c.fd >= 0 ? &st : NULL);
 	return err;
@@ -317,7 +322,7 @@ static struct err *image_maps(struct recorder *rec, struct rec_task *t,
 			err = vdso_patch(t->tid, m->start, m->end - m->start);
 		}
 		if (!err && image_wanted(m))
-			err = image_one(rec, t, m, regs->rsp, &file);
+			err = image_one(rec, t, m, &file);
 	}
 	if (file.fd >= 0)
 		slow_close(file.fd);
@@ -383,16 +388,17 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	rec->current = t;
 	new_program(rec, t);
 	TRY(to_first_instruction(rec, t, &regs));
+	t->execs = true;
 	TRY(prepare(rec, t, &regs));
 	effect_task(rec, t, &regs);
 	TRY(image(rec, t, &regs));
+	t->execs = false;
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
 	rec_resume_point_set(t, &regs, false);
 	t->selectors = regs;
 	t->at_syscall = false;
 	rec_task_ready(t);
-	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_pt_execed(rec, t, former);
 	if (in_vfork(rec, t))
 		rec_slice_over(rec);

@@ -36,7 +36,11 @@ struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, l
 	struct inject in = {
 		.tid = t->tid,
 		.site = FIXED_INJECT,
-		.trap = !rec_trap_blocked(t),	/* one stop instead of two */
+		/*
+		 * One stop instead of two.  Not later: a signal that the program has sent itself
+		 * may be like a fault on the way.
+		 */
+		.trap = t->execs && !rec_trap_blocked(t),
 		.stash = rec_stash,
 		.ctx = rec,
 	};

@@ -449,6 +449,7 @@ static uint64_t brk_first(const struct rec_task *t, uint64_t asked, uint64_t ret
 {
 	enum { BEHIND_NAME = 45 };	/* spaces between the name's ")" and the field */
 	char path[64], text[1024] = "", *at;
+	uint64_t begin;
 	int fd;
 
 	if (!asked)
@@ -462,7 +463,8 @@ static uint64_t brk_first(const struct rec_task *t, uint64_t asked, uint64_t ret
 	at = strrchr(text, ')');
 	for (unsigned i = 0; at && i < BEHIND_NAME; i++)
 		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : ret;
+	begin = at ? strtoull(at, NULL, 10) : 0;
+	return begin ? begin : ret;
 }
 
 static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,

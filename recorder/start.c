@@ -81,10 +81,9 @@ static bool filtered_already(void)
 
 struct child_failure { int step, os_errno; };
 
-/* Runs in the child: nothing here may allocate or print.  tsc_free: rdtsc need not trap. */
+/* Runs in the child: nothing here may allocate or print. */
 static _Noreturn void child_main(const struct recorder_options *options,
-				 const struct recorder_child *child, int go, int report,
-				 bool tsc_free)
+				 const struct recorder_child *child, int go, int report)
 {
 	bool outer_filter = filtered_already();
 	struct child_failure failure = { 1, 0 };
@@ -98,8 +97,7 @@ static _Noreturn void child_main(const struct recorder_options *options,
 	if (write(report, &byte, 1) == 1 && read(go, &byte, 1) == 1) {
 		prctl(PR_SET_PTRACER, 0, 0, 0, 0);
 		sigprocmask(SIG_SETMASK, &child->sigmask, NULL);
-		if ((tsc_free || cpu_emulated()->no_tsc ||
-		     prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) &&
+		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) &&
 		    (outer_filter || install_filter() == 0)) {
 			failure.step = 2;
 			execv(options->exe, options->argv);
@@ -123,7 +121,6 @@ static int apart(int fd)
 
 struct err *recorder_child_fork(const struct recorder_options *options, struct recorder_child *ret)
 {
-	bool tsc_free = rec_tsc_open_at_start(options);
 	int go[2], report[2];
 
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
@@ -133,7 +130,7 @@ struct err *recorder_child_fork(const struct recorder_options *options, struct r
 		return err_fork(errno);
 	if (ret->pid == 0) {
 		close(go[1]);
-		child_main(options, ret, go[0], report[1], tsc_free);
+		child_main(options, ret, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);
@@ -212,7 +209,6 @@ static void first_task(struct recorder *rec)
 {
 	struct rec_task *t = rec_task_add(rec, rec->root, rec->root);
 
-	t->tsc_free = rec_tsc_open_at_start(rec->options);
 	t->mm = rec_mm_create();
 	t->files = rec_files_copy(NULL);
 	t->sighand = rec_sighand_copy(NULL);
@@ -276,7 +272,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	cpu_vendor(m->cpu_vendor);
 	m->cpu_signature = cpu_signature();
 	xsave_layout_recorded(m->xsave_part);
-	m->marked = rec_is_marked(rec->options);
+	m->marked = ud2_needed() || rec->options->level != CPU_HOST;
 	ud2_of_recording(m->marked);
 	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
@@ -392,7 +388,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	trace_writer_limit(rec->writer, options->max_bytes);
 	cpu_pin(&rec->affinity);
 	rec_cores_start(rec);
-	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked, !rec_tsc_open_at_start(options));
+	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked);
 	rec->start_ns = now_ns();
 	err = record(rec);
 	close_err = close_trace(rec, err != NULL);

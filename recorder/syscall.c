@@ -770,5 +770,5 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	else if (call == &t->call &&
 		 (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED))
 		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
-	return rec_tsc_follow(rec, t);
+	return NULL;
 }

@@ -233,6 +233,7 @@ struct rec_task {
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
+	bool execs;		/* its new program is being prepared */
 	/* others go on while its stop is handled, or it is the one that is waited for: away.c */
 	struct rec_away *away;
 	struct rec_policy policy;	/* size 0: the kernel has it as the program has: policy.c */

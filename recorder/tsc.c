@@ -9,10 +9,6 @@
  * that might be one, it stays.) Each thread is let through at its first rdtsc in the hook, which
  * still traps.  Code that can be written to and executed at once is not looked at: with such a
  * mapping the process stays as it is, and a thread that makes one later traps again.
- *
- * Where cpuid cannot trap, all code is looked at anyway: there the counter need not trap from the
- * program's start on.  The recorder itself traps or not as the task that it lets go on
- * (tracee/own.h).
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -110,21 +106,6 @@ static struct err *open_now(struct recorder *rec, struct rec_task *t)
 	TRY(tell(t, offsetof(struct buf_state, marked), &yes, 1));
 	TRY(tell(t, offsetof(struct buf_state, tsc_open), &yes, 1));
 	return set_mode(rec, t, PR_TSC_ENABLE);
-}
-
-bool rec_is_marked(const struct recorder_options *o)
-{
-	return ud2_needed() || o->level != CPU_HOST;
-}
-
-bool rec_tsc_open_at_start(const struct recorder_options *o)
-{
-	return rec_is_marked(o) && o->buffer_bytes && tsc_can_trap();
-}
-
-struct err *rec_tsc_follow(struct recorder *rec, struct rec_task *t)
-{
-	return t->tsc_free && !t->mm->tsc_open ? set_mode(rec, t, PR_TSC_SIGSEGV) : NULL;
 }
 
 void rec_tsc_trapped(struct recorder *rec, struct rec_task *t)

@@ -10,7 +10,6 @@
 
 #include "recorder/away.h"
 #include "recorder/internal.h"
-#include "tracee/own.h"
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
 {
@@ -18,7 +17,6 @@ struct err *rec_resume(struct rec_task *t, int request, int sig)
 
 	if (t->ended)		/* its last stop has been heard of, and is handled first */
 		return NULL;
-	own_trap_as(!t->tsc_free);
 	err = tracee_resume(t->tid, request, sig);
 	rec_task_set(t, TASK_RUNNING);	/* when it is gone its death will be reported */
 	err_catch(&err, ERR_GONE);

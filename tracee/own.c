@@ -20,8 +20,7 @@
 #include "tracee/ud2.h"
 #include "tracee/vdso.h"
 
-/* tsc_follows: rdtsc is to trap here as in the task that goes on next. */
-static bool tsc_traps, tsc_follows;
+static bool tsc_traps;
 
 static uint64_t tsc_read(uint32_t *aux_ret)
 {
@@ -151,38 +150,23 @@ bool own_tsc_traps(void)
 	return tsc_traps;
 }
 
-void own_trap(bool cpuid, bool tsc)
+void own_trap(bool cpuid)
 {
 	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	bool tsc = !tsc_traps && own_tsc_wanted();	/* asks cpuid: before it faults */
 
-	tsc_follows |= own_tsc_wanted();	/* asks cpuid: before it faults */
 	cpuid = cpuid && cpuid_can_trap();
-	if ((!cpuid && !tsc_follows) || sigaction(SIGSEGV, &sa, NULL) < 0) {
-		tsc_follows = false;
+	if ((!cpuid && !tsc) || sigaction(SIGSEGV, &sa, NULL) < 0)
 		return;
-	}
 	if (cpuid)
 		syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
-	own_trap_as(tsc);
-}
-
-void own_trap_as(bool tsc)
-{
-	static bool overwritten;
-
-	if (!tsc_follows || tsc == tsc_traps)
-		return;
-	if (tsc && !overwritten)
-		overwritten = overwrite_vdso();
-	if (tsc && !overwritten)
-		tsc_follows = false;
-	else if (prctl(PR_SET_TSC, tsc ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0) == 0)
-		tsc_traps = tsc;
+	if (tsc && overwrite_vdso())
+		tsc_traps = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0;
 }
 
 void own_trap_off(void)
 {
 	if (tsc_traps)
 		prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
-	tsc_traps = tsc_follows = false;
+	tsc_traps = false;
 }

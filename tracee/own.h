@@ -13,16 +13,11 @@
 #include <stdint.h>
 
 /*
- * Makes cpuid and rdtsc fault in this process, if asked, the latter where that saves time: the
- * clock is then read by system calls (the vdso's functions are overwritten), and what reads the
- * counter all the same is emulated.  Threads made later inherit it.
+ * Makes cpuid fault in this process, if asked, and rdtsc, where that saves time: the clock is then
+ * read by system calls (the vdso's functions are overwritten), and what reads the counter all the
+ * same is emulated.  Threads made later inherit it.
  */
-void own_trap(bool cpuid, bool tsc);
-/*
- * After own_trap(), called before a task goes on: tsc, rdtsc traps in that task.  This thread does
- * the same from now on, where that saves time.  Costs nothing where nothing changes.
- */
-void own_trap_as(bool tsc);
+void own_trap(bool cpuid);
 /* Called before this process executes another program, which would keep the trap of rdtsc. */
 void own_trap_off(void);
 /* Returns the time-stamp counter and what rdtscp gives with it. */

@@ -380,15 +380,16 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 
 static struct tracee_mem kept_mem = { 0, -1 };
 
-void tracee_mem_keep(pid_t tid)
-{
-	kept_mem.tid = tid;
-}
-
 void tracee_mem_let_go(void)
 {
 	kept_mem.tid = 0;
 	tracee_mem_close(&kept_mem);
+}
+
+void tracee_mem_keep(pid_t tid)
+{
+	tracee_mem_let_go();	/* of a task whose event could not be ended yet */
+	kept_mem.tid = tid;
 }
 
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf, size_t len)

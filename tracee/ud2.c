@@ -30,14 +30,9 @@ static bool tsc_try(void)
 	struct sigaction sa = { .sa_handler = on_trap, .sa_flags = SA_NODEFER }, before;
 	volatile bool can = true;
 	int mode = PR_TSC_ENABLE;
-	sigset_t segv, mask;
 
 	if (prctl(PR_GET_TSC, &mode) < 0 || sigaction(SIGSEGV, &sa, &before) < 0)
 		return false;
-	/* a blocked one would kill us */
-	sigemptyset(&segv);
-	sigaddset(&segv, SIGSEGV);
-	sigprocmask(SIG_UNBLOCK, &segv, &mask);
 	if (!sigsetjmp(trapped, 1)) {
 		uint32_t lo, hi;
 
@@ -46,7 +41,6 @@ static bool tsc_try(void)
 		can = false;
 	}
 	prctl(PR_SET_TSC, mode);
-	sigprocmask(SIG_SETMASK, &mask, NULL);
 	sigaction(SIGSEGV, &before, NULL);
 	return can;
 }

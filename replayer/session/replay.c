@@ -49,7 +49,7 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		bug_context.doing = "replaying";
 		more_descriptors();
 		cpu_pin(&before);
-		own_trap(r->cpuid_trapped, true);
+		own_trap(r->cpuid_trapped);
 		err = calls_choose(r);
 		if (!err)
 			err = cage_start(r);
