@@ -251,7 +251,7 @@ struct buf_shared {
 	uint32_t token;
 	uint32_t allowed;	/* no task waits for the recorder to let it run */
 	uint32_t waiting;	/* how many wait for the token in a futex */
-	uint32_t turns;		/* so often more a task may give way without a traced call */
+	uint32_t pad;
 	uint64_t seq;		/* of the last note */
 };
 

@@ -155,11 +155,6 @@ struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
  * sleep by itself?
  */
 void rec_hook_block_consider(struct recorder *rec, struct rec_task *t);
-/*
- * t is at a sched_yield that the hook left to us: has it to come to its exit, since from then on
- * the process is to take turns by itself?
- */
-bool rec_hook_block_yields(const struct recorder *rec, struct rec_task *t);
 /* t (or NULL: whoever wakes up first) has the token; it is about to run. */
 void rec_token_give(struct recorder *rec, struct rec_task *t);
 /* A task has stopped: while tasks run they are not to go on without us. */
@@ -176,11 +171,6 @@ void rec_hook_block_events(struct recorder *rec);
 struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t);
 /* Called before a task that blocks in the hook goes on. */
 struct err *rec_hook_block_resume(struct rec_task *t);
-/*
- * t is about to be given the token: the others who are ready, if all of them have but given way in
- * the hook, go on to wait for their turn by themselves.
- */
-struct err *rec_hook_block_release(struct recorder *rec, const struct rec_task *t);
 /*
  * t is asleep there, or about to go on: it is to stop for us when it has, or is to take, the
  * scheduling token.

@@ -14,7 +14,6 @@
  * where it cannot be attached all goes on as before.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -23,20 +22,12 @@
 #include <sys/uio.h>
 #include <linux/futex.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "recorder/ptrace.h"
 #include "tracee/blob.h"
 #include "tracee/cpu.h"
 
-enum {
-	SLEEPS_ENOUGH = 4,
-	YIELDS_ENOUGH = 16,
-	TURNS = 256,		/* without a look at what they did */
-	TURNS_VAIN = 24,
-	TURNS_OFF_NS = 30000000,
-	SCRATCH_PLACE = 2 * BUF_PLACE_BYTES /* its outputs, each at 16 bytes */
-};
+enum { SLEEPS_ENOUGH = 4, SCRATCH_PLACE = 2 * BUF_PLACE_BYTES /* its outputs, each at 16 bytes */ };
 
 static bool shared_create(struct recorder *rec)
 {
@@ -84,30 +75,6 @@ static bool scratch_for_places(struct recorder *rec, struct rec_task *t)
 	return true;
 }
 
-static bool may_begin(const struct recorder *rec, const struct rec_task *t)
-{
-	const struct rec_buffer *buf = &t->mm->buf;
-
-	return buf->on && !buf->off && !buf->may_block && !t->every_call && !rec->options->chaos &&
-	       rec->options->ticks != TICKS_STEP && rec->options->ticks != TICKS_PMU;
-}
-
-bool rec_hook_block_yields(const struct recorder *rec, struct rec_task *t)
-{
-	return may_begin(rec, t) && t->call.stub && t->mm->buf.yields <= YIELDS_ENOUGH &&
-	       rec_others_ready(rec, t) && ++t->mm->buf.yields == YIELDS_ENOUGH;
-}
-
-/*
- * Others have run meanwhile: else it waits for somebody outside, and sleeps the better the longer
- * (redis: a fifth).
- */
-static bool sleeps_enough(struct rec_task *t)
-{
-	return t->enter_written && t->call.row && t->call.row->wait == SYS_WAIT_IN_HOOK &&
-	       ++t->mm->buf.sleeps == SLEEPS_ENOUGH;
-}
-
 void rec_hook_block_consider(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
@@ -115,7 +82,15 @@ void rec_hook_block_consider(struct recorder *rec, struct rec_task *t)
 	static const uint8_t on = 1;
 	int64_t ret;
 
-	if (!may_begin(rec, t) || (t->call.nr != SYS_sched_yield && !sleeps_enough(t)) ||
+	/*
+	 * Others have run meanwhile: else it waits for somebody outside, and sleeps the better the
+	 * longer (redis: a fifth).
+	 */
+	if (!t->enter_written)
+		return;
+	if (!buf->on || buf->off || buf->may_block || t->every_call || rec->options->chaos ||
+	    rec->options->ticks == TICKS_STEP || rec->options->ticks == TICKS_PMU || !t->call.row ||
+	    t->call.row->wait != SYS_WAIT_IN_HOOK || ++buf->sleeps != SLEEPS_ENOUGH ||
 	    !shared_create(rec))
 		return;
 	/* Without these instructions the notes lack the bases of fs and gs. */
@@ -171,16 +146,13 @@ static bool tell_blocked(struct recorder *rec)
 void rec_token_give(struct recorder *rec, struct rec_task *t)
 {
 	struct buf_shared *sh = rec->shared;
-	bool good, off;
+	bool good;
 
 	if (!sh)
 		return;
 	good = tell_blocked(rec);
 	rec->token_runs = t && !t->hook_blocked ? t : NULL;
-	off = rec->turns_off_ns > now_ns();
-	sh->turns = off ? 0 : TURNS;
-	__atomic_store_n(&sh->allowed,
-			 good && !off && !rec_others_ready(rec, t) && !(t && t->deferred.n),
+	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred.n),
 			 __ATOMIC_SEQ_CST);
 	__atomic_store_n(&sh->token, t ? t->serial : 0, __ATOMIC_SEQ_CST);
 	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
@@ -328,32 +300,6 @@ static struct regs whole_regs(const struct rec_task *t, const struct regs *noted
 	return regs;
 }
 
-/*
- * Does it find the same time and again when its turn comes?  Somebody may always give way with a
- * lock held that it waits for: slice.c has slices end elsewhere then.
- */
-static void note_turn(struct recorder *rec, struct rec_task *t)
-{
-	uint64_t mark = XXH3_64bits(&t->call.entry, sizeof(t->call.entry));
-
-	t->turns_vain = mark == t->turn_mark ? t->turns_vain + 1 : 0;
-	t->turn_mark = mark;
-	if (t->turns_vain < TURNS_VAIN)
-		return;
-	t->turns_vain = 0;
-	rec->turns_off_ns = now_ns() + TURNS_OFF_NS;
-}
-
-/* Those who wait for their turn by themselves come to us. */
-static void turns_end(struct recorder *rec)
-{
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o->state == TASK_RUNNING && o->hook_blocked && o->call.nr == SYS_sched_yield)
-			err_free(rec_hook_block_call_back(o));
-	}
-	syscall(SYS_futex, &rec->shared->token, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* Has it, running, fallen asleep? */
 static struct err *blocks(struct recorder *rec, struct rec_task *t, bool *found)
 {
@@ -384,14 +330,8 @@ static struct err *blocks(struct recorder *rec, struct rec_task *t, bool *found)
 	       (const uint64_t[]){ note.regs.rdi, note.regs.rsi, note.regs.rdx, note.regs.r10,
 				   note.regs.r8, note.regs.r9 },
 	       sizeof(t->call.args));
-	t->enter_written = t->call.nr != SYS_sched_yield;
-	if (t->enter_written) {
-		write_event(rec, t, TRACE_SYSCALL_ENTER, &t->call.entry, 0);
-	} else {	/* done already, whoever goes on next */
-		note_turn(rec, t);
-		rec_effect_ret(rec, 0);
-		write_event(rec, t, TRACE_SYSCALL, &t->call.entry, 0);
-	}
+	write_event(rec, t, TRACE_SYSCALL_ENTER, &t->call.entry, 0);
+	t->enter_written = true;
 	t->standing = 0;
 	t->hook_blocked = true;
 	t->block_place = note.place;
@@ -443,7 +383,7 @@ static bool unblocks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
 
 		t->hook_blocked = t->token_waits = t->token_unnoted = false;
 		t->block_again = note.again;
-		if (!note.again && t->call.nr != SYS_sched_yield) {
+		if (!note.again) {
 			unblock_effects(rec, &r, mm->buf.unread + mm->buf.read);
 			write_event(rec, t, TRACE_SYSCALL, NULL, r.ret);
 		}
@@ -466,7 +406,6 @@ static struct err *wakes(struct recorder *rec, uint64_t seq, bool *found)
 
 void rec_hook_block_events(struct recorder *rec)
 {
-	uint64_t off_ns = rec->turns_off_ns;
 	struct err *err = NULL;
 	bool found = true;
 
@@ -482,8 +421,6 @@ void rec_hook_block_events(struct recorder *rec)
 		rec->token_seq = rec->shared->seq;
 	}
 	drop_unread(rec);
-	if (rec->turns_off_ns != off_ns)
-		turns_end(rec);
 	if (rec->token_held && rec->token_held->hook_blocked)
 		rec->token_held->token_unnoted = true;
 	if (err)
@@ -513,29 +450,4 @@ struct err *rec_hook_block_resume(struct rec_task *t)
 		return NULL;
 	regs.orig_rax = (uint64_t)-1;	/* the call it says that by is not made */
 	return tracee_regs_set(t->tid, &regs);
-}
-
-static bool takes_turns(const struct rec_task *o)
-{
-	return o->state == TASK_READY && o->hook_blocked && o->token_waits && !o->token_unnoted &&
-	       o->call.nr == SYS_sched_yield && !o->deferred.n && !o->every_call && !o->pt;
-}
-
-struct err *rec_hook_block_release(struct recorder *rec, const struct rec_task *t)
-{
-	if (!rec->shared || rec->files_apart || t->deferred.n || !rec_others_ready(rec, t) ||
-	    rec->turns_off_ns > now_ns())
-		return NULL;
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->state != TASK_RUNNING && !takes_turns(o))
-			return NULL;
-	}
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o == t || o->state == TASK_RUNNING)
-			continue;
-		TRY(rec_hook_block_resume(o));
-		o->token_waits = false;
-		TRY(rec_resume(o, PTRACE_CONT, 0));
-	}
-	return NULL;
 }

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "recorder/ptrace.h"
@@ -78,17 +77,6 @@ static struct err *signal_while_blocked(struct recorder *rec, struct rec_task *t
 	return make_again(t, &regs);
 }
 
-static struct err *waits_for_token(struct recorder *rec, struct rec_task *t)
-{
-	t->token_waits = true;
-	rec_task_ready(t);
-	if (t->call.nr == SYS_sched_yield) {
-		rec_slice_yield(rec, t);
-		rec->slices.yielded = true;
-	}
-	return NULL;
-}
-
 struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 {
 	bool has_token = t->token_unnoted;
@@ -97,11 +85,15 @@ struct err *rec_hook_block_stop(struct recorder *rec, struct rec_task *t)
 
 	switch (tracee_stop_kind(t->status)) {
 	case STOP_SECCOMP:
-		return waits_for_token(rec, t);
+		t->token_waits = true;
+		rec_task_ready(t);
+		return NULL;
 	case STOP_SIGNAL:
 		if (rec_dispatch_stopped(t)) {	/* as the one above */
 			TRY(rec_signal_unforce(rec, t, SIGSYS));
-			return waits_for_token(rec, t);
+			t->token_waits = true;
+			rec_task_ready(t);
+			return NULL;
 		}
 		return signal_while_blocked(rec, t, has_token);
 	case STOP_GROUP:

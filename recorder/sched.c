@@ -367,7 +367,6 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		rec_tick_as_usual(rec);
 	if (t->hook_blocked)
 		TRY(rec_hook_block_resume(t));
-	TRY(rec_hook_block_release(rec, t));
 	rec_token_give(rec, t);
 	held = hold_signals(t, &mask);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));

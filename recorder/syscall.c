@@ -355,8 +355,6 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	rec_task_ready(t);
 	rec_slice_yield(rec, t);
 	rec->slices.yielded = true;
-	if (!t->call.stub)
-		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
 	return NULL;
 }
 
@@ -429,7 +427,7 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 		return rec_syscall_abort(rec, t, &call->entry);
 	}
 	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered &&
-	    !t->pt && !rec_hook_block_yields(rec, t))
+	    !t->pt)
 		return yield(rec, t);
 	if (call->nr == SYS_mremap && !call->force_ret)
 		TRY(rec_written_before_move(rec, t, call->args[0], call->args[1], &again));

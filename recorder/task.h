@@ -100,7 +100,6 @@ struct rec_buffer {
 	/* hook_block.c */
 	uint8_t may_block;		/* buf_state.may_block */
 	unsigned sleeps;	/* calls that it made in the traced way because they slept */
-	unsigned yields;	/* ... because others were ready to go on */
 	/* while notes are turned into events: records that are not in the trace */
 	uint8_t *unread;
 	uint64_t unread_len, read;
@@ -307,8 +306,6 @@ struct rec_task {
 	bool token_unnoted; /* ... woken up with the token, which it has not noted yet */
 	/* its ENTER is written, and the call is made once more in the traced way */
 	bool block_again;
-	uint64_t turn_mark;	/* hook_block.c: its registers when it gave way last */
-	unsigned turns_vain;	/* so often before they were the same */
 	unsigned block_place;
 	struct regs selectors;	/* an early state, for the selectors */
 	bool traced_outside;	/* it asked to be traced by a parent that is not recorded */
@@ -444,7 +441,6 @@ struct recorder {
 	bool block_refused;
 	uint64_t token_seq;	/* notes up to this one are in the trace */
 	struct rec_task *token_runs;	/* has the processor, by these notes */
-	uint64_t turns_off_ns;	/* until then we choose who goes on behind a sched_yield */
 	struct rec_task *token_held;	/* had the token when we took it */
 	struct rec_slices slices;
 	struct rec_end end;

@@ -7,7 +7,6 @@
 #include "syscallbuf/hook.h"
 
 enum {
-	NR_sched_yield = 24,
 	NR_futex = 202,
 	NR_epoll_wait = 232,
 	NR_epoll_pwait = 281,
@@ -15,7 +14,7 @@ enum {
 	FUTEX_WAITING = 0,
 	FUTEX_WAKING = 1
 };
-enum { KEPT = 128, PATIENCE_NS = 4000000, YIELD_PATIENCE_NS = 12000000, EVENT_BYTES = 12 };
+enum { KEPT = 128, PATIENCE_NS = 4000000, EVENT_BYTES = 12 };
 
 static uint32_t place_number(const struct buf_state *s)
 {
@@ -62,14 +61,9 @@ static int take(struct buf_shared *sh, uint32_t me)
 					   __ATOMIC_SEQ_CST);
 }
 
-/*
- * behind: others go first.  The recorder gives us the token when it lets us go on, or leaves us to
- * wait for our turn.
- */
-static void take_or_wait(struct buf_shared *sh, struct buf_place *place, uint32_t me,
-			 uint64_t patience_ns, int behind)
+static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, uint32_t me)
 {
-	uint64_t patience[2] = { 0, patience_ns };
+	uint64_t patience[2] = { 0, PATIENCE_NS };
 	uint64_t args[6] = { (uint64_t)(uintptr_t)&sh->token,
 			     FUTEX_WAITING,
 			     0,
@@ -78,46 +72,18 @@ static void take_or_wait(struct buf_shared *sh, struct buf_place *place, uint32_
 			     0 };
 	int waited = 0;
 
-	for (;;) {
+	while (__atomic_load_n(&place->trap, __ATOMIC_SEQ_CST) || !take(sh, me)) {
 		if (waited || __atomic_load_n(&place->trap, __ATOMIC_SEQ_CST)) {
-			__atomic_store_n(&place->trap, 0, __ATOMIC_SEQ_CST);
-			token_wait();
-			waited = behind = 0;
-			if (__atomic_load_n(&sh->token, __ATOMIC_SEQ_CST) == me)
-				return;
-			continue;
-		}
-		if (!behind && take(sh, me))
+			token_wait();	/* the recorder gives it, when it lets us go on */
 			return;
+		}
 		args[2] = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
-		if (!args[2] && !behind)
+		if (!args[2])
 			continue;
-		behind = 0;
 		__atomic_fetch_add(&sh->waiting, 1, __ATOMIC_SEQ_CST);
 		waited = untraced(NR_futex, args) == -110;	/* ETIMEDOUT */
 		__atomic_fetch_sub(&sh->waiting, 1, __ATOMIC_SEQ_CST);
 	}
-}
-
-/* The first of those who wait for the token.  0: nobody does. */
-static int wake_next(struct buf_shared *sh)
-{
-	const uint64_t wake[6] = { (uint64_t)(uintptr_t)&sh->token, FUTEX_WAKING, 1, 0, 0, 0 };
-
-	return __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST) && untraced(NR_futex, wake) > 0;
-}
-
-/* sched_yield, with the token laid down: those who wait for their turn go on before us. */
-static void give_way(struct buf_shared *sh, struct buf_place *place, uint32_t me)
-{
-	const uint64_t none[6] = { 0 };
-	int behind = 0;
-
-	if (!__atomic_load_n(&sh->allowed, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&place->trap, 1, __ATOMIC_SEQ_CST);	/* the recorder chooses */
-	else if (!(behind = wake_next(sh)))
-		untraced(NR_sched_yield, none);
-	take_or_wait(sh, place, me, YIELD_PATIENCE_NS, behind);
 }
 
 static void note_block(struct buf_state *s, const struct frame *f, struct buf_shared *sh,
@@ -191,21 +157,23 @@ int buf_block(struct frame *f)
 	place->trap = 0;
 	s->place_taken[index] = 1;
 	note_block(s, f, sh, me);
-	sh->turns -= nr == NR_sched_yield;
 	late(4);
 
 	__atomic_store_n(&sh->token, 0, __ATOMIC_SEQ_CST);
 	late(5);
-	if (nr == NR_sched_yield) {
-		give_way(sh, place, me);
-		ret = 0;
-	} else if (!__atomic_load_n(&sh->allowed, __ATOMIC_SEQ_CST) && take(sh, me)) {
+	if (!__atomic_load_n(&sh->allowed, __ATOMIC_SEQ_CST) && take(sh, me)) {
 		ret = BUF_WOULD_BLOCK;	/* the recorder has just got somebody to give it to */
 	} else {
-		wake_next(sh);
+		if (__atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST)) {
+			const uint64_t wake[6] = {
+				(uint64_t)(uintptr_t)&sh->token, FUTEX_WAKING, 1, 0, 0, 0
+			};
+
+			untraced(NR_futex, wake);
+		}
 		ret = block_call(nr, args, &place->trap);
 		late(6);
-		take_or_wait(sh, place, me, PATIENCE_NS, 0);
+		take_or_wait(sh, place, me);
 	}
 
 	copy((void *)(uintptr_t)(FIXED_STACK - KEPT), kept, KEPT);

@@ -56,7 +56,6 @@ enum {
 	NR_prlimit64 = 302,
 	NR_copy_file_range = 326,
 	NR_lseek = 8,
-	NR_sched_yield = 24,
 	NR_getpid = 39,
 	NR_getuid = 102,
 	NR_getppid = 110,

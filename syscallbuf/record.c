@@ -29,26 +29,7 @@ static int sleeps(const struct buf_state *s, uint64_t nr, const uint64_t *args)
 	(void)args;
 	return 0;
 }
-
-static int yields(const struct buf_state *s, uint64_t nr)
-{
-	(void)s;
-	(void)nr;
-	return 0;
-}
 #else
-/* 2: a place to sleep in is taken; 0: there is none. */
-static int find_place(struct buf_state *s)
-{
-	for (unsigned i = 0; i < BUF_PLACES; i++) {
-		if (s->place_taken[i])
-			continue;
-		s->block_stack = FIXED_PLACES + (uint64_t)(i + 1) * BUF_PLACE_SIZE;
-		return 2;
-	}
-	return 0;
-}
-
 /*
  * A call that would sleep, or for some other reason is not made here: 2 if it may sleep in the
  * hook.  Not writes (they may have done a part, and raise signals), and nothing else that changes
@@ -93,14 +74,15 @@ static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 	default:
 		return 0;
 	}
-	return find_place(s);
+	for (unsigned i = 0; i < BUF_PLACES; i++) {
+		if (s->place_taken[i])
+			continue;
+		s->block_stack = FIXED_PLACES + (uint64_t)(i + 1) * BUF_PLACE_SIZE;
+		return 2;
+	}
+	return 0;
 }
 
-/* A task that gives way does so by itself; or, in front of the recorder, if that is to choose. */
-static int yields(struct buf_state *s, uint64_t nr)
-{
-	return nr == NR_sched_yield && s->may_block && shared()->turns ? find_place(s) : 0;
-}
 #endif
 
 static int has_room(const struct buf_state *s, uint64_t bytes)
@@ -325,7 +307,7 @@ int HOOK(struct frame *f)
 	if (known && row->replay == REPLAY_UNSUPPORTED)	/* as the recorder answers it */
 		return answer(s, f, row, -E_NOSYS);
 	if (row->buffer == BUFFER_NEVER)
-		return yields(s, nr);
+		return 0;
 	if (row->buffer == BUFFER_FAST ? !may_fast_call(s, nr, args)
 				       : !may_ask_call(s, nr, args, &w))
 		return sleeps(s, nr, args);
