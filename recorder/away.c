@@ -37,8 +37,7 @@
 #include "recorder/internal.h"
 
 enum { STACK_BYTES = 8 << 20, DEAD_NS = 20000000, LOOK_NS = 3000000 };
-enum { STUCK_NS = 100000000, STUCK_SERVED_NS = 10000000, STUCK_MIDST_NS = 500000000,
-       GLANCE_NS = 4000000 };	/* most run for less, and are not looked at */
+enum { STUCK_NS = 100000000, STUCK_SERVED_NS = 10000000, STUCK_MIDST_NS = 500000000 };
 
 struct loop {
 	struct loop *next;
@@ -329,17 +328,15 @@ bool rec_stuck(const struct recorder *rec, const struct rec_task *t, struct rec_
 	if (rec->tasks_n == 1)
 		return false;
 	if (!s->since_ns) {
-		s->since_ns = now;
+		*s = (struct rec_stuck){ now, proc_cpu_ns(t->tid) };
 		return false;
 	}
-	if (!s->looked && now - s->since_ns >= GLANCE_NS)
-		*s = (struct rec_stuck){ now, proc_cpu_ns(t->tid), true };
-	if (!s->looked || now - s->since_ns < patience_ns(rec, t))
+	if (now - s->since_ns < patience_ns(rec, t))
 		return false;
 	cpu = proc_cpu_ns(t->tid);
 	if (cpu == s->cpu_ns && sleeps(t->tid, t->in_syscall && t->call.prints))
 		return true;
-	*s = (struct rec_stuck){ now, cpu, true };
+	*s = (struct rec_stuck){ now, cpu };
 	return false;
 }
 

@@ -32,7 +32,7 @@ struct err *rec_away_stop(struct recorder *rec, struct rec_task *t, int *status_
 void rec_away_do(void (*fn)(void *), void *ctx);
 
 /* Times of a task that is waited for; all 0 in the beginning. */
-struct rec_stuck { uint64_t since_ns, cpu_ns; bool looked; };
+struct rec_stuck { uint64_t since_ns, cpu_ns; };
 /*
  * Asked now and then: has the task been asleep for a while, and used no processor time?  It may
  * wait for another recorded task.

@@ -45,7 +45,7 @@ void rec_write_enter(struct recorder *rec)
 	rec->in_event++;
 	rec_pending_save(rec, &others);	/* somebody's effects may be half collected */
 	rec_effect_strings(rec, t);
-	ev.time_ns = rec_now() - rec->start_ns;
+	ev.time_ns = now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	ev.nr = (int32_t)t->call.nr;
 	ev.regs = t->call.entry;
@@ -105,7 +105,7 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 	/* calls of the hook's are on the way to the next event, and their branches with them */
 	if (kind != TRACE_NOTE && kind != TRACE_CALLS)
 		rec_ticks_restart(t);
-	ev.time_ns = rec_now() - rec->start_ns;
+	ev.time_ns = now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
 		ev.regs = *regs;
@@ -165,14 +165,13 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 
 void rec_sums(struct recorder *rec, struct rec_task *t)
 {
+	uint64_t start = now_ns();
 	struct tracee_maps maps;
-	uint64_t start;
 	struct err *err;
 
 	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting ||
 	    rec_filter_writes(rec, t))
 		return;
-	start = rec_now();
 	/*
 	 * As often as costs about a fifth of the run so far (more, and a timer of 1 kHz leaves no
 	 * time to compute in); the first hundred always. */
@@ -187,5 +186,5 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	sums_collect(rec, t, &maps);
 	tracee_maps_deinit(&maps);
 	rec->sum_events++;
-	rec->sum_spent_ns += rec_now_read() - start;
+	rec->sum_spent_ns += now_ns() - start;
 }

@@ -201,11 +201,9 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 void rec_hear_others(struct recorder *rec);
 /*
  * The same, for the order in which tasks run alone: where there are so many tasks that the kernel
- * takes long to look at all of them, not more often than a part of the time is spent on it.  Nobody
- * is asked where the answer decides nothing.
+ * takes long to look at all of them, not more often than a part of the time is spent on it.
  */
 void rec_hear_soon(struct recorder *rec);
-
 /* With so many tasks the kernel takes long to look at all of them. */
 enum { TASKS_MANY = 48 };
 /*
@@ -215,13 +213,6 @@ enum { TASKS_MANY = 48 };
 struct err *rec_go_on(struct recorder *rec, struct rec_task *t, int sig);
 /* t is in no group stop any more. */
 void rec_group_stop_ends(struct recorder *rec, struct rec_task *t);
-
-/* ---- now.c: the time, read once a stop -------------------------------------------- */
-/* As it was read since the last stop and the last resume, or read now. */
-uint64_t rec_now(void);
-/* Read now in any case. */
-uint64_t rec_now_read(void);
-void rec_now_forget(void);
 
 /* ---- resume_point.c: where the last event left a task ---------------------------------------- */
 void rec_resume_point_set(struct rec_task *t, const struct regs *regs, bool computing);

@@ -9,7 +9,7 @@
 
 #include "recorder/internal.h"
 
-enum { PEEK_MIN = 512, WRAP_BYTES = 16 << 10 };
+enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10 };
 
 /* rt_sigprocmask(how, set). */
 static void note_mask(struct rec_task *t, uint64_t how, const uint8_t *bytes)
@@ -146,20 +146,10 @@ static struct err *take_flow(struct recorder *rec, struct rec_task *t, uint64_t 
 	return NULL;
 }
 
-/* How much is read from there before it is known how much is new: of one page, or two. */
-static size_t peek_len(uint64_t at)
-{
-	size_t len = PAGE_BYTES - at % PAGE_BYTES;
-
-	if (len < PEEK_MIN)
-		len += PAGE_BYTES;
-	return at + len > FIXED_END ? FIXED_END - at : len;
-}
-
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call)
 {
 	struct rec_buffer *buf = &t->mm->buf;
-	uint8_t first[PAGE_BYTES + PEEK_MIN], *bytes;
+	uint8_t first[PEEK_BYTES], *bytes;
 	uint64_t pos, len, flow;
 	struct iovec local[2] = { { &pos, 8 }, { first, sizeof(first) } };
 	struct iovec remote[2] = {
@@ -167,15 +157,11 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 		{ (void *)(uintptr_t)buf->at, sizeof(first) }
 	};
 
-	size_t got = 0;
-
 	if (!buf->on)
 		return NULL;
-	/* most often there are records again, or again none */
-	if (buf->had_records)
-		got = peek_len(buf->at);
-	local[1].iov_len = remote[1].iov_len = got;
-	if (process_vm_readv(t->tid, local, got ? 2 : 1, remote, got ? 2 : 1, 0) < 8)
+	if (buf->at + sizeof(first) > FIXED_END)
+		local[1].iov_len = remote[1].iov_len = FIXED_END - buf->at;
+	if (process_vm_readv(t->tid, local, 2, remote, 2, 0) < 8)
 		return errno == ESRCH ? &err_gone
 				      : err_os(errno, "task %d: cannot read the system call buffer",
 					       t->tid);
@@ -183,13 +169,13 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer",
 			       t->tid);
 	len = pos - buf->at;
-	buf->had_records = len != 0;
 	TRY(take_flow(rec, t, &flow));
 	if (len || flow) {
 		bytes = rec_alloc(rec, len);
-		memcpy(bytes, first, len < got ? len : got);
-		if (len > got)
-			TRY(tracee_read(t->tid, buf->at + got, bytes + got, len - got));
+		memcpy(bytes, first, len < sizeof(first) ? len : sizeof(first));
+		if (len > sizeof(first))
+			TRY(tracee_read(t->tid, buf->at + sizeof(first), bytes + sizeof(first),
+					len - sizeof(first)));
 		rec_buffer_records(rec, t, bytes, len);
 		buf->at = pos;
 	}

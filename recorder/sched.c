@@ -95,10 +95,11 @@ static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 
 	if (t->deferred.n && now - t->deferred_ns >= t->patience_ns)
 		return true;
-	if (rec->options->chaos ? now - start > t->slice_ns && rec_others_ready(rec, t)
-				: rec_slice_check(rec, t) != SLICE_NONE)
+	if (rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t))
 		return true;
-	return rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t);
+	if (rec->options->chaos)
+		return now - start > t->slice_ns && rec_others_ready(rec, t);
+	return rec_slice_check(rec, t) != SLICE_NONE;
 }
 
 /*
@@ -383,9 +384,7 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		if (!wait_for(rec, t)) {
 			if (errno != EINTR)
 				return &err_gone;
-			/* of others wait_for() has told, where they are few */
-			if (t->state == TASK_RUNNING &&
-			    (rec->tasks_n >= TASKS_MANY || rec_away_any()))
+			if (t->state == TASK_RUNNING)
 				rec_hear_soon(rec);
 			if (give_up(rec, t, &stuck)) {
 				if (!held)
@@ -399,7 +398,7 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 	if (held)
 		rec_signals_release(t, mask);
 	rec->first = t;
-	t->ran_ns += rec_now_read() - start;
+	t->ran_ns += now_ns() - start;
 	return NULL;
 }
 
@@ -626,7 +625,7 @@ static struct rec_task *pick(struct recorder *rec)
 	rec->first = NULL;
 	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
 		return t;
-	now = rec_now();
+	now = now_ns();
 	if (rec->options->chaos)
 		return rec_chaos_pick(rec, t, now);
 	rec_slice_charge(rec, t, now);
@@ -678,11 +677,6 @@ static struct err *loop(struct recorder *rec)
 
 struct err *rec_loop(struct recorder *rec)
 {
-	struct err *err;
-
 	rec_away_begin(rec, loop);
-	tracee_regs_keep(true);
-	err = rec_away_end(loop(rec));
-	tracee_regs_keep(false);
-	return err;
+	return rec_away_end(loop(rec));
 }

@@ -61,7 +61,6 @@ struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
 {
 	struct rec_task *t = alloc_zeroed(1, sizeof(*t), "a task"), **p = &rec->tasks;
 
-	tracee_regs_forget(tid);	/* of somebody who had that number before */
 	t->tid = tid;
 	t->pid = pid;
 	t->serial = ++rec->serial;
@@ -82,7 +81,6 @@ void rec_task_rename(struct recorder *rec, struct rec_task *t, pid_t tid)
 {
 	hash_remove(rec, t);
 	rec_numbers_forget(t);
-	tracee_regs_forget(tid);
 	t->tid = tid;
 	hash_add(rec, t);
 }

@@ -85,7 +85,6 @@ struct rec_buffer {
 	bool closed;		/* all calls are traced until the next one is */
 	bool off;		/* ... for ever */
 	bool off_for_tracer;	/* ... or as long as a tracee has this memory: ptrace_bond.c */
-	bool had_records;	/* ... the last time that it was read */
 	uint64_t at;		/* what is before it is in the trace */
 	uint64_t flow_at;	/* ... of the words at FIXED_FLOW */
 	struct patches patches;

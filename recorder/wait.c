@@ -36,8 +36,6 @@ void rec_task_stopped(struct rec_task *t, int status)
 	if (tracee_stop_kind(status) == STOP_EVENT || tracee_stop_kind(status) == STOP_GROUP)
 		t->asked = false;
 	rec_task_set(t, TASK_STOPPED);
-	tracee_regs_forget(t->tid);
-	rec_now_forget();
 	t->status = status;
 	t->ended = tracee_stop_kind(status) == STOP_EXIT || tracee_stop_kind(status) == STOP_EXITED;
 }
@@ -124,11 +122,6 @@ void rec_hear_soon(struct recorder *rec)
 
 	if (rec_away_any())
 		rec_away_check(rec);
-	/* who stands still has no news, and who is first is the next one whatever others do */
-	if (rec->tasks_n == rec->ready_n || (rec->first && rec->first->state != TASK_RUNNING)) {
-		rec_term_check(rec);
-		return;
-	}
 	if (rec->tasks_n < TASKS_MANY) {
 		rec_hear_others(rec);
 		return;

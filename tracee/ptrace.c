@@ -28,50 +28,11 @@ static struct err *ptrace_failed(pid_t tid, const char *what)
 	return err_os(errno, "task %d: %s", tid, what);
 }
 
-/*
- * The registers that were read or written last, and of whom, while that task has not been resumed
- * since.
- */
-static struct {
-	bool on;
-	pid_t tid;		/* 0: nobody's */
-	struct regs regs;
-} kept;
-
-void tracee_regs_keep(bool on)
-{
-	kept.on = on;
-	kept.tid = 0;
-}
-
-void tracee_regs_forget(pid_t tid)
-{
-	if (kept.tid == tid)
-		kept.tid = 0;
-}
-
 struct err *tracee_regs_get(pid_t tid, struct regs *ret)
 {
-	if (kept.tid == tid) {
-		*ret = kept.regs;
-		return NULL;
-	}
 	if (ptrace(PTRACE_GETREGS, tid, NULL, ret) < 0)
 		return ptrace_failed(tid, "cannot read its registers");
-	if (kept.on) {
-		kept.tid = tid;
-		kept.regs = *ret;
-	}
 	return NULL;
-}
-
-/* The kernel takes each of these as it is; of flags and selectors, not all bits. */
-static bool taken_whole(const struct regs *was, const struct regs *regs)
-{
-	return was->eflags == regs->eflags && was->cs == regs->cs && was->ss == regs->ss &&
-	       was->ds == regs->ds && was->es == regs->es && was->fs == regs->fs &&
-	       was->gs == regs->gs && was->fs_base == regs->fs_base &&
-	       was->gs_base == regs->gs_base;
 }
 
 /*
@@ -95,17 +56,8 @@ static bool set_what_differs(pid_t tid, const struct regs *regs)
 
 struct err *tracee_regs_set(pid_t tid, const struct regs *regs)
 {
-	bool known = kept.tid == tid && taken_whole(&kept.regs, regs);
-
-	if (known && !memcmp(&kept.regs, regs, sizeof(*regs)))
-		return NULL;
-	tracee_regs_forget(tid);
 	if (ptrace(PTRACE_SETREGS, tid, NULL, regs) < 0 && !set_what_differs(tid, regs))
 		return ptrace_failed(tid, "cannot set its registers");
-	if (known) {
-		kept.tid = tid;
-		kept.regs = *regs;
-	}
 	return NULL;
 }
 
@@ -458,7 +410,6 @@ int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len)
 static enum tracee_alarm alarm_is;
 static unsigned alarms_dropped;
 static int last_request;	/* of tracee_resume() */
-static uint64_t resumed;
 
 void tracee_alarm(enum tracee_alarm what)
 {
@@ -470,16 +421,9 @@ unsigned tracee_alarms_dropped(void)
 	return alarms_dropped;
 }
 
-uint64_t tracee_resumed(void)
-{
-	return resumed;
-}
-
 struct err *tracee_resume(pid_t tid, int request, int sig)
 {
 	last_request = request;
-	resumed++;
-	tracee_regs_forget(tid);
 	if (ptrace(request, tid, NULL, (void *)(uintptr_t)sig) < 0)
 		return ptrace_failed(tid, "cannot resume it");
 	return NULL;

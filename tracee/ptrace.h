@@ -20,13 +20,6 @@
 
 struct err *tracee_regs_get(pid_t tid, struct regs *ret) __must_check;
 struct err *tracee_regs_set(pid_t tid, const struct regs *regs) __must_check;
-/*
- * From now on the two do not ask the kernel for what the last one of them has seen or done, while
- * the task has not been resumed since.  Who resumes a task in another way than by tracee_resume(),
- * or hears of its death, says forget.
- */
-void tracee_regs_keep(bool on);
-void tracee_regs_forget(pid_t tid);
 
 enum { TRACEE_XSTATE_MAX = 16384 };	/* AMX states need 11 KB (Linux 5.16) */
 
@@ -84,8 +77,6 @@ int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len);
 
 /* request: PTRACE_CONT, PTRACE_SYSCALL, PTRACE_SYSEMU, PTRACE_SINGLESTEP, ... */
 struct err *tracee_resume(pid_t tid, int request, int sig) __must_check;
-/* How often it has been called: has somebody run since? */
-uint64_t tracee_resumed(void);
 
 /*
  * Asked by tracee_wait() when a signal has come first.  True: it has waited instead, and this is
