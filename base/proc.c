@@ -47,6 +47,19 @@ bool proc_stat(pid_t tid, struct proc_stat *ret)
 	return true;
 }
 
+uint64_t proc_heap_start(pid_t tid)
+{
+	enum { BEFORE = 45 };	/* spaces between the name's ")" and field 47 */
+	char text[1024], *at;
+
+	if (!task_file(tid, "stat", text, sizeof(text)))
+		return 0;
+	at = strrchr(text, ')');
+	for (unsigned i = 0; at && i < BEFORE; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
 uint64_t proc_cpu_ns(pid_t tid)
 {
 	char text[64];

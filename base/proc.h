@@ -25,6 +25,8 @@ static inline bool proc_is_dead(const struct proc_stat *s)
 {
 	return s->state == 'Z' || s->state == 'X';
 }
+/* Where the heap of the task's program began (start_brk, field 47); 0 where that is not told. */
+uint64_t proc_heap_start(pid_t tid);
 /* Processor time of a task in ns (/proc/TID/schedstat); 0 where the system does not tell. */
 uint64_t proc_cpu_ns(pid_t tid);
 /*

@@ -244,7 +244,7 @@ static char *page_source(void *ctx, const char *path)
 					    ".S",  ".rs",  ".go", ".lua", ".py",  ".js",
 					    ".ts", ".mjs", ".l",  ".y" };
 	const char *dot = strrchr(path, '.'), *dir = ctx;
-	_cleanup_free_ char *text = NULL, *packed = NULL, *whole = NULL;
+	_cleanup_free_ char *text = NULL, *whole = NULL;
 	struct err *err = NULL;
 	bool good = false;
 	size_t len = 0;
@@ -253,8 +253,9 @@ static char *page_source(void *ctx, const char *path)
 		good |= dot && !strcmp(dot, ends[i]);
 	if (!good)
 		return NULL;
-	if (dir && sources_dir(dir, false, &packed) &&
-	    asprintf(&whole, "%s%s%s", packed, *path == '/' ? "" : SOURCES_RELATIVE "/", path) > 0)
+	if (dir)
+		whole = sources_file(dir, path);
+	if (whole)
 		err = cmd_file_read(whole, &text, &len);
 	if (!whole || err) {
 		err_free(err);

@@ -436,19 +436,25 @@ bool sources_dir(const char *trace, bool debug, char **ret)
 	return real != NULL;
 }
 
-bool sources_line(const char *trace, const char *path, unsigned line, char *buf, size_t size)
+char *sources_file(const char *trace, const char *path)
 {
-	char *src, *file, *end;
-	const char *text = buf;
-	FILE *f = NULL;
+	char *src, *file;
 
 	if (!sources_dir(trace, false, &src))
-		return false;
-	if (asprintf(&file, "%s%s%s", src, path[0] == '/' ? "" : relative, path) > 0) {
-		f = fopen(file, "re");
-		free(file);
-	}
+		return NULL;
+	if (asprintf(&file, "%s%s%s", src, path[0] == '/' ? "" : relative, path) < 0)
+		file = NULL;
 	free(src);
+	return file;
+}
+
+bool sources_line(const char *trace, const char *path, unsigned line, char *buf, size_t size)
+{
+	char *file = sources_file(trace, path), *end;
+	const char *text = buf;
+	FILE *f = file ? fopen(file, "re") : NULL;
+
+	free(file);
 	buf[0] = '\0';
 	while (f && line && fgets(buf, (int)size, f))
 		line -= strchr(buf, '\n') != NULL;

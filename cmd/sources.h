@@ -37,6 +37,11 @@ struct err *sources_unfold(const char *trace) __must_check;
  */
 bool sources_dir(const char *trace, bool debug, char **ret);
 
+/*
+ * Where a source would be that the trace took along, as debug information names it; NULL: it took
+ * none.  The caller frees it.
+ */
+char *sources_file(const char *trace, const char *path);
 /* A line of a source that the trace took along, without blanks around it; false: it did not. */
 bool sources_line(const char *trace, const char *path, unsigned line, char *buf, size_t size);
 

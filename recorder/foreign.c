@@ -92,8 +92,7 @@ static bool may_trace_closed(const struct stat *st)
 {
 	enum { OVERFLOW_ID = 65534 };	/* of owners unknown here */
 
-	return may_look() == LOOKS_ALL || (may_look() == LOOKS_KNOWN && st->st_uid != OVERFLOW_ID &&
-					   st->st_gid != OVERFLOW_ID);
+	return may_look() == LOOKS_KNOWN && st->st_uid != OVERFLOW_ID && st->st_gid != OVERFLOW_ID;
 }
 
 struct closed_question { const char *path; bool yes; };

@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/slow.h"
 #include "recorder/away.h"
 #include "recorder/internal.h"
@@ -327,15 +328,13 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		open_errno = errno;
 		good = fd >= 0 && slow_fstat(fd, &st) == 0;
 	}
-	tracee_mem_keep(t->tid);
-	if (good)
+	if (good) {
+		tracee_mem_keep(t->tid);
 		err = map_file(rec, t, addr, call, fd, &st);
-	tracee_mem_let_go();
-	if (good)
-		;
-	else if (fd < 0 && shared && open_errno == ENXIO)	/* says it is a file, and is not */
+		tracee_mem_let_go();
+	} else if (fd < 0 && shared && open_errno == ENXIO) {	/* says it is a file, and is not */
 		map_device(rec, t, addr, call);
-	else {
+	} else {
 		if (kind && shared)
 			rec_kept_drop(&st);
 		map_snapshot(rec, t, addr, call);
@@ -443,28 +442,13 @@ static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struc
 
 /*
  * Where the heap of a program begins that has not moved its end yet: most programs ask with their
- * first call, which is then the answer.  start_brk of /proc/TID/stat (proc_pid_stat(5), field 47).
+ * first call, which is then the answer.
  */
 static uint64_t brk_first(const struct rec_task *t, uint64_t asked, uint64_t ret)
 {
-	enum { BEHIND_NAME = 45 };	/* spaces between the name's ")" and the field */
-	char path[64], text[1024] = "", *at;
-	uint64_t begin;
-	int fd;
+	uint64_t start = asked ? proc_heap_start(t->tid) : 0;
 
-	if (!asked)
-		return ret;
-	snprintf(path, sizeof(path), "/proc/%d/stat", t->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	at = strrchr(text, ')');
-	for (unsigned i = 0; at && i < BEHIND_NAME; i++)
-		at = strchr(at + 1, ' ');
-	begin = at ? strtoull(at, NULL, 10) : 0;
-	return begin ? begin : ret;
+	return start ? start : ret;
 }
 
 static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,

@@ -11,10 +11,8 @@
 /* Makes the effect of a brk: see brk_exit() in recorder/memory.c. */
 static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
 {
-	enum { MASK = PAGE_BYTES - 1 };
-
-	old = (old + MASK) & ~(uint64_t)MASK;
-	now = (now + MASK) & ~(uint64_t)MASK;
+	old = page_up(old);
+	now = page_up(now);
 	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP,
 				    .addr = now > old ? old : now,
 				    .len = now > old ? now - old : old - now,
