@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "tracee/ptrace.h"
 
 static struct err *read_whole(pid_t tid, const char *path, char **text_ret)
@@ -188,4 +189,22 @@ struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret, bool
 	ret->name = NULL;
 	tracee_maps_deinit(&maps);
 	return NULL;
+}
+
+bool tracee_is_one_code(pid_t tid, uint64_t addr, unsigned len)
+{
+	struct tracee_map first, last;
+	bool is_first = false, is_last = false;
+	struct err *err;
+
+	if (page_down(addr) == page_down(addr + len - 1))
+		return true;
+	err = tracee_map_at(tid, addr, &first, &is_first);
+	if (!err && is_first && addr + len <= first.end)
+		return true;
+	if (!err)
+		err = tracee_map_at(tid, addr + len - 1, &last, &is_last);
+	err_free(err);
+	return !err && is_first && is_last && (last.prot & PROT_EXEC) &&
+	       !((first.prot ^ last.prot) & PROT_WRITE);
 }

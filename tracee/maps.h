@@ -39,5 +39,11 @@ bool tracee_maps_ask(void);
  */
 struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret,
 			  bool *found) __must_check;
+/*
+ * May [addr, addr + len) be run as one, len at most a page: where it reaches into another page, is
+ * that executable, and writable if and only if the first is?  A JIT compiler may open pages one
+ * after the other.
+ */
+bool tracee_is_one_code(pid_t tid, uint64_t addr, unsigned len);
 
 #endif

@@ -203,7 +203,8 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 	bool good;
 
 	*ret = (struct pun){ .addr = addr };
-	good = insn && decode_all(handle, insn, ret, code, room);
+	good = insn && decode_all(handle, insn, ret, code, room) &&
+	       tracee_is_one_code(tid, addr, ret->len);
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->bytes, code, PUN_MAX);

@@ -155,6 +155,8 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 		return false;
 	if (p->len < X86_JUMP)
 		p->len = X86_JUMP;
+	if (!tracee_is_one_code(t->real, addr, p->len))
+		return false;
 	if (end > addr && start <= addr)
 		return !function_branches_in(t, start, end, addr, addr + X86_JUMP) &&
 		       !others_branch_in(t, addr, addr + X86_JUMP);
