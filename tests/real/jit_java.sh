@@ -6,7 +6,7 @@ need java javac
 cat >J.java <<'X2'
 public class J {
 	static int collatz(long n) { int k = 0; while (n != 1) { n = n % 2 == 0 ? n / 2 : 3 * n + 1; k++; } return k; }
-	public static void main(String[] a) { long s = 0; for (int i = 1; i < 400000; i++) s += collatz(i); System.out.println(s); }
+	public static void main(String[] a) { long s = 0; for (int i = 1; i < 2000000; i++) s += collatz(i); System.out.println(s); }
 }
 X2
 javac J.java || skip 'javac does not work'
