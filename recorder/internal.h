@@ -389,6 +389,16 @@ bool rec_signal_overdue(const struct rec_task *t);
 struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				  struct regs *regs, int64_t ret);
 
+/* ---- queued_fault.c ---------------------------------------------------------------- */
+/* At entry and exit of a call that sends a signal with a siginfo of the program's. */
+void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+struct err *rec_queued_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret);
+/* Does the signal only look like a fault?  It has come to t, or waits for it. */
+bool rec_queued_has(const struct rec_task *t, const siginfo_t *info);
+/* The same of one that t gets now. */
+bool rec_queued_take(struct rec_task *t, const siginfo_t *info);
+
 /* ---- waiting.c ------------------------------------------------------------------- */
 /*
  * Adds a signal as the kernel does: of signals that are not real-time signals, only the first of a

@@ -473,7 +473,7 @@ static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig
 {
 	struct rec_sigaction *action = &t->sighand->action[sig];
 
-	if (is_synchronous(sig, info) && (action->handler == 1 || (t->sigmask & SIGBIT(sig)))) {
+	if (place == TRACE_AT_FAULT && (action->handler == 1 || (t->sigmask & SIGBIT(sig)))) {
 		action->handler = 0;	/* force_sig: the kernel has let it through */
 		TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	}
@@ -528,13 +528,29 @@ static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int
 	}
 }
 
+/* A fault: *mine when it comes of what we have made of the instruction or its page. */
+static struct err *our_trap(struct recorder *rec, struct rec_task *t, int *sig,
+			    const struct regs *regs, siginfo_t *info, bool *mine)
+{
+	*mine = false;
+	if (*sig == SIGSEGV && info->si_code == SEGV_ACCERR)
+		return rec_written_fault(rec, t, regs, (uint64_t)(uintptr_t)info->si_addr, mine);
+	if ((*sig == SIGSEGV && info->si_code == SI_KERNEL) ||
+	    (*sig == SIGILL && info->si_code > 0 && ud2_at(&t->mm->buf.patches, regs->rip))) {
+		TRY(trap_handle(rec, t, *sig, regs, mine));
+		if (!*mine && *sig == SIGILL)
+			return as_trapped(t, sig, info);
+	}
+	return NULL;
+}
+
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
 	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, mine, resent, traced, comes_at_once, due = t->due & SIGBIT(sig);
+	bool sync, queued, mine, again, resent, traced, comes_at_once, due = t->due & SIGBIT(sig);
 	enum disposition disposition;
 	uint64_t own;
 	int chosen;
@@ -563,28 +579,22 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		TRY(tracee_regs_set(t->tid, &regs));
 	if (where == PATCH_MOVED && rec_spin_is_trap(t, sig, &info, &regs))
 		return rec_spin_trapped(rec, t, &regs);
-	if (sig == SIGSEGV && info.si_code == SEGV_ACCERR) {
-		TRY(rec_written_fault(rec, t, &regs, (uint64_t)(uintptr_t)info.si_addr, &mine));
+	queued = rec_queued_take(t, &info);
+	if (!queued) {
+		TRY(our_trap(rec, t, &sig, &regs, &info, &mine));
 		if (mine)
 			return NULL;
-	}
-	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) ||
-	    (sig == SIGILL && info.si_code > 0 && ud2_at(&t->mm->buf.patches, regs.rip))) {
-		TRY(trap_handle(rec, t, sig, &regs, &mine));
-		if (mine)
-			return NULL;
-		if (sig == SIGILL)
-			TRY(as_trapped(t, &sig, &info));
 	}
 	resent = rec_pt_injected(t, &info);	/* its tracer wants it, here */
 	traced = rec_pt_traced(t) && !resent;
-	resent = resent || resent_take(t, &info);
+	again = !resent && resent_take(t, &info);
+	resent = resent || again;
 	if ((passed_on(&info) || resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
 	    ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
-	sync = is_synchronous(sig, &info);
+	sync = !queued && !again && is_synchronous(sig, &info);
 	disposition = rec_signal_disposition(t, sig, sync);
 	if (disposition == SIGNAL_FATAL && !sync && rec_is_init(t))
 		disposition = SIGNAL_IGNORED;

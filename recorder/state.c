@@ -67,13 +67,14 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 	return opcode == 0x9c ? PLACE_FLAGS : PLACE_STEP;
 }
 
-/* Has it come to what its tracer watches? */
-static bool watched(const struct rec_task *t)
+/* A SIGTRAP: has somebody sent it, or has the task come to what its tracer watches? */
+static bool not_ours(struct rec_task *t)
 {
 	siginfo_t info;
 
-	return t->pt && t->pt->watches && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
-	       rec_pt_is_watch(t, SIGTRAP, &info);
+	return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+	       (info.si_code <= 0 || rec_queued_has(t, &info) ||
+		(t->pt && t->pt->watches && rec_pt_is_watch(t, SIGTRAP, &info)));
 }
 
 /* Resume to a SIGTRAP; *met: another stop came first, and is to be handled as any. */
@@ -96,7 +97,8 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 		TRY(rec_resume(t, request, 0));
 		TRY(rec_wait_task(rec, t, &status));
 	} while (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_EVENT);
-	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP || watched(t);
+	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP ||
+	       not_ours(t);
 	if (*met) {
 		t->ticks_unknown = true;
 		memset(code, 0, sizeof(code));	/* it has not been carried out */
@@ -153,10 +155,9 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	return NULL;
 }
 
-static bool is_fault(const siginfo_t *info, void *ctx)
+static bool is_fault(const siginfo_t *info, void *task)
 {
-	(void)ctx;
-	return tracee_is_fault(info->si_signo) && info->si_code > 0;
+	return tracee_is_fault(info->si_signo) && info->si_code > 0 && !rec_queued_has(task, info);
 }
 
 /*
@@ -165,16 +166,16 @@ static bool is_fault(const siginfo_t *info, void *ctx)
  * goes on.  Until then the task is no place of the program's: what others change meanwhile might
  * have the instruction fault no more in replay.
  */
-static bool fault_waits(const struct rec_task *t)
+static bool fault_waits(struct rec_task *t)
 {
 	enum tracee_stop kind = tracee_stop_kind(t->status);
 
 	return (kind == STOP_EVENT || kind == STOP_GROUP) &&
-	       rec_signals_find(t, 0, is_fault, NULL);
+	       rec_signals_find(t, 0, is_fault, t);
 }
 
 /* Does the trap of our int3 at addr, which is behind the task then, wait? */
-static bool trap_waits(const struct rec_task *t, uint64_t addr)
+static bool trap_waits(struct rec_task *t, uint64_t addr)
 {
 	struct regs regs;
 	struct err *err;

@@ -149,9 +149,12 @@ struct rec_files {
 /* struct sigaction as rt_sigaction takes it (arch/x86: 32 bytes). */
 struct rec_sigaction { uint64_t handler, flags, restorer, mask; };
 
+enum { REC_QUEUED = 8 };
 struct rec_sighand {
 	unsigned users;
 	struct rec_sigaction action[SIGNALS];
+	siginfo_t queued[REC_QUEUED];	/* under way: queued_fault.c */
+	unsigned queued_n;
 };
 
 enum task_state { TASK_READY = 1, TASK_RUNNING, TASK_STOPPED };

@@ -34,6 +34,8 @@ bool rec_signals_hold(struct rec_task *t, uint64_t *was)
 
 	for (unsigned i = 0; i < t->deferred.n; i++)
 		mask |= SIGBIT(t->deferred.info[i].si_signo);
+	/* blocked, it would end the process at the next step: rec_trap_blocked() */
+	mask &= ~SIGBIT(SIGTRAP);
 	if (!mask)
 		return false;
 	err = tracee_sigmask_get(t->tid, was);
