@@ -394,10 +394,10 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
 struct err *rec_queued_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			    struct regs *regs, int64_t ret);
-/* Does the signal only look like a fault?  It has come to t, or waits for it. */
-bool rec_queued_has(const struct rec_task *t, const siginfo_t *info);
-/* The same of one that t gets now. */
-bool rec_queued_take(struct rec_task *t, const siginfo_t *info);
+/* The si_code of a fault becomes one that is no fault's, as the kernel has it. */
+void rec_queued_hide(siginfo_t *info);
+/* The other way; false: nothing to do, it is none. */
+bool rec_queued_show(siginfo_t *info);
 
 /* ---- waiting.c ------------------------------------------------------------------- */
 /*

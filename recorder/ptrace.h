@@ -168,6 +168,8 @@ void rec_pt_send(struct rec_task *t, const siginfo_t *info);
  */
 bool rec_pt_injected(struct rec_task *t, siginfo_t *info);
 bool rec_pt_sigchld(siginfo_t *info);
+/* t has sent a siginfo that is another in the kernel: what a signalfd gives has to be put right. */
+void rec_pt_siginfo_hidden(struct recorder *rec, struct rec_task *t);
 /* Hooks of calls by which a program reads its signals. */
 struct err *rec_pt_signalfd_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				 struct regs *regs, int64_t ret);

@@ -78,6 +78,13 @@ bool rec_pt_sigchld(siginfo_t *info)
 	return true;
 }
 
+void rec_pt_siginfo_hidden(struct recorder *rec, struct rec_task *t)
+{
+	rec->sigchlds = true;
+	if (rec->signalfds)
+		rec_buffer_off(t);	/* what it reads has to be put right */
+}
+
 void rec_pt_notify(struct recorder *rec, struct rec_task *t, struct rec_task *tracer,
 		   int code, int status)
 {
@@ -94,9 +101,7 @@ void rec_pt_notify(struct recorder *rec, struct rec_task *t, struct rec_task *tr
 	info.si_pid = rec_tid_seen(tracer, t);
 	info.si_uid = rec_uid_seen(tracer, t->tid);
 	info.si_status = status;
-	rec->sigchlds = true;
-	if (rec->signalfds)
-		rec_buffer_off(tracer);		/* what it reads has to be put right */
+	rec_pt_siginfo_hidden(rec, tracer);
 	sigchld_keep(&info);
 	syscall(SYS_rt_sigqueueinfo, tracer->pid, SIGCHLD, &info);
 }
@@ -123,6 +128,27 @@ static bool is_signalfd(const struct rec_task *t, int fd)
 	       !memcmp(path, kind, sizeof(kind) - 1);
 }
 
+/* As a signalfd shows it; false: the kernel's is the program's. */
+static bool signalfd_show(struct signalfd_siginfo *s)
+{
+	siginfo_t info = { .si_signo = (int)s->ssi_signo, .si_code = s->ssi_code };
+
+	if (rec_queued_show(&info)) {
+		s->ssi_addr = s->ssi_pid | (uint64_t)s->ssi_uid << 32;
+		s->ssi_pid = s->ssi_uid = 0;
+	} else {
+		memcpy(&info.si_status, &s->ssi_ptr, sizeof(s->ssi_ptr));
+		if (!rec_pt_sigchld(&info))
+			return false;
+		s->ssi_pid = (uint32_t)info.si_pid;
+		s->ssi_status = info.si_status;
+	}
+	s->ssi_code = info.si_code;
+	s->ssi_int = 0;
+	s->ssi_ptr = 0;
+	return true;
+}
+
 struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,
 				      struct rec_call *call, struct regs *regs, int64_t ret)
 {
@@ -134,19 +160,9 @@ struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,
 	    !is_signalfd(t, (int)call->args[0]))
 		return NULL;
 	for (; ret >= (int64_t)sizeof(s); ret -= (int64_t)sizeof(s), addr += sizeof(s)) {
-		siginfo_t info = { 0 };
-
 		TRY(tracee_read(t->tid, addr, &s, sizeof(s)));
-		info.si_signo = (int)s.ssi_signo;
-		info.si_code = s.ssi_code;
-		memcpy(&info.si_status, &s.ssi_ptr, sizeof(s.ssi_ptr));
-		if (!rec_pt_sigchld(&info))
+		if (!signalfd_show(&s))
 			continue;
-		s.ssi_code = info.si_code;
-		s.ssi_pid = (uint32_t)info.si_pid;
-		s.ssi_status = info.si_status;
-		s.ssi_int = 0;
-		s.ssi_ptr = 0;
 		TRY(tracee_write(t->tid, addr, &s, sizeof(s)));
 		rec_effect_memory(rec, t, addr, sizeof(s));
 	}

@@ -3,88 +3,95 @@
  *
  * A thread may queue its own process any si_code (rt_sigqueueinfo() and its like): crash handlers
  * raise a fault's signal again like that.  No instruction has faulted then, and replay would wait
- * for one that does: such a signal is one that comes from outside.
+ * for one that does.  So that such a signal is told from a fault wherever it turns up, the kernel
+ * gets another si_code, below zero, which becomes the program's again where the program sees it.
  */
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
-static bool is_alike(const siginfo_t *a, const siginfo_t *b)
+/* The kernel gets QUEUED_CODE - si_code, and keeps it to itself (ptrace_bond.c has others). */
+enum { QUEUED_CODE = -7800, CODE_MAX = 255 };
+
+/* sizeof(struct kernel_siginfo): what lies behind it must be zero where a code is unknown. */
+enum { KERNEL_SIGINFO = 48 };
+
+void rec_queued_hide(siginfo_t *info)
 {
-	return a->si_signo == b->si_signo && a->si_code == b->si_code &&
-	       a->si_addr == b->si_addr;
+	if (tracee_is_fault(info->si_signo) && info->si_code > 0 && info->si_code <= CODE_MAX)
+		info->si_code = QUEUED_CODE - info->si_code;
 }
 
-static int find(const struct rec_task *t, const siginfo_t *info)
+bool rec_queued_show(siginfo_t *info)
 {
-	const struct rec_sighand *s = t->sighand;
+	int code = QUEUED_CODE - info->si_code;
 
-	for (unsigned i = 0; i < s->queued_n; i++) {
-		if (is_alike(&s->queued[i], info))
-			return (int)i;
-	}
-	return -1;
-}
-
-static void forget(struct rec_task *t, int i)
-{
-	struct rec_sighand *s = t->sighand;
-
-	s->queued_n--;
-	memmove(&s->queued[i], &s->queued[i + 1], (s->queued_n - (unsigned)i) * sizeof(siginfo_t));
-}
-
-/* What the call sends; false: nothing that looks like a fault. */
-static bool sent_by(const struct rec_task *t, const struct rec_call *call, siginfo_t *info)
-{
-	/* (pid, sig, info), or (fd, sig, info); of a thread (pid, tid, sig, info) */
-	unsigned sig_at = call->nr == SYS_rt_tgsigqueueinfo ? 2 : 1;
-	uint64_t addr = call->args[sig_at + 1];
-	int sig = (int)call->args[sig_at];
-
-	if (!tracee_is_fault(sig) || !addr ||
-	    tracee_read_some(t->tid, addr, info, sizeof(*info)) != sizeof(*info))
+	if (!tracee_is_fault(info->si_signo) || code <= 0 || code > CODE_MAX)
 		return false;
-	info->si_signo = sig;
-	return info->si_code > 0;
+	info->si_code = code;
+	return true;
+}
+
+/* Process of a pidfd of the task's; 0: it is none. */
+static pid_t pidfd_pid(const struct rec_task *t, int fd)
+{
+	char path[64], line[128];
+	int pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", t->tid, fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Pid: %d", &pid) != 1)
+		;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+/* Does it send to its own process?  To others the kernel lets nobody send such a code. */
+static bool is_own(struct recorder *rec, struct rec_task *t, const struct rec_call *call)
+{
+	struct rec_task *leader = rec_task_find(rec, t->pid);
+
+	if (call->nr == SYS_pidfd_send_signal)
+		return pidfd_pid(t, (int)call->args[0]) == t->pid;
+	return (pid_t)call->args[0] == (leader ? rec_tid_seen(t, leader) : t->pid);
 }
 
 void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	struct rec_sighand *s = t->sighand;
-	siginfo_t info;
+	/* (pid, sig, info), or (fd, sig, info); of a thread (pid, tid, sig, info) */
+	unsigned sig_at = call->nr == SYS_rt_tgsigqueueinfo ? 2 : 1;
+	uint64_t addr = call->args[sig_at + 1];
+	siginfo_t hidden;
+	struct err *err;
 
-	(void)rec;
-	/* one that waits already takes no second */
-	if (!sent_by(t, call, &info) || (rec_signals_pending(t->tid) & SIGBIT(info.si_signo)))
+	t->queued_at = 0;
+	if (!addr || !tracee_is_fault((int)call->args[sig_at]) ||
+	    tracee_read_some(t->tid, addr, &t->queued, sizeof(t->queued)) != sizeof(t->queued))
 		return;
-	if (s->queued_n == REC_QUEUED)
-		forget(t, 0);
-	s->queued[s->queued_n++] = info;
+	hidden = t->queued;
+	hidden.si_signo = (int)call->args[sig_at];	/* the kernel makes it this */
+	rec_queued_hide(&hidden);
+	if (hidden.si_code == t->queued.si_code || !is_own(rec, t, call))
+		return;
+	memset((char *)&hidden + KERNEL_SIGINFO, 0, sizeof(hidden) - KERNEL_SIGINFO);
+	err = tracee_write(t->tid, addr, &hidden, sizeof(hidden));
+	if (!err)
+		t->queued_at = addr;
+	err_free(err);
+	rec_pt_siginfo_hidden(rec, t);
 }
 
 struct err *rec_queued_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			    struct regs *regs, int64_t ret)
 {
-	siginfo_t info;
+	uint64_t addr = t->queued_at;
 
-	(void)rec, (void)regs;
-	if (ret < 0 && sent_by(t, call, &info) && find(t, &info) >= 0)
-		forget(t, find(t, &info));
-	return NULL;
-}
-
-bool rec_queued_has(const struct rec_task *t, const siginfo_t *info)
-{
-	return find(t, info) >= 0;
-}
-
-bool rec_queued_take(struct rec_task *t, const siginfo_t *info)
-{
-	int i = find(t, info);
-
-	if (i >= 0)
-		forget(t, i);
-	return i >= 0;
+	(void)rec, (void)call, (void)regs, (void)ret;
+	t->queued_at = 0;
+	return addr ? tracee_write(t->tid, addr, &t->queued, sizeof(t->queued)) : NULL;
 }

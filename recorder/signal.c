@@ -307,7 +307,7 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 	TRY(tracee_read(t->tid, call->args[1], &info, sizeof(info)));
 	taken = resent_take(t, &info);
 	passed = passed_on(&info);	/* which makes it what was sent */
-	if (!taken && !passed && !rec_pt_sigchld(&info))
+	if (!rec_queued_show(&info) && !taken && !passed && !rec_pt_sigchld(&info))
 		return NULL;
 	TRY(tracee_write(t->tid, call->args[1], &info, sizeof(info)));
 	rec_effect_memory(rec, t, call->args[1], sizeof(info));
@@ -550,7 +550,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, queued, mine, again, resent, traced, comes_at_once, due = t->due & SIGBIT(sig);
+	bool sync, queued, mine, resent, traced, comes_at_once, due = t->due & SIGBIT(sig);
 	enum disposition disposition;
 	uint64_t own;
 	int chosen;
@@ -579,22 +579,19 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		TRY(tracee_regs_set(t->tid, &regs));
 	if (where == PATCH_MOVED && rec_spin_is_trap(t, sig, &info, &regs))
 		return rec_spin_trapped(rec, t, &regs);
-	queued = rec_queued_take(t, &info);
-	if (!queued) {
-		TRY(our_trap(rec, t, &sig, &regs, &info, &mine));
-		if (mine)
-			return NULL;
-	}
+	TRY(our_trap(rec, t, &sig, &regs, &info, &mine));
+	if (mine)
+		return NULL;
 	resent = rec_pt_injected(t, &info);	/* its tracer wants it, here */
 	traced = rec_pt_traced(t) && !resent;
-	again = !resent && resent_take(t, &info);
-	resent = resent || again;
-	if ((passed_on(&info) || resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
+	resent = resent || resent_take(t, &info);
+	queued = rec_queued_show(&info);
+	if ((passed_on(&info) || queued || resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
 	    ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
-	sync = !queued && !again && is_synchronous(sig, &info);
+	sync = !queued && !resent && is_synchronous(sig, &info);
 	disposition = rec_signal_disposition(t, sig, sync);
 	if (disposition == SIGNAL_FATAL && !sync && rec_is_init(t))
 		disposition = SIGNAL_IGNORED;
@@ -623,6 +620,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		t->has_own_time = true;
 		place = TRACE_AT_NOWHERE;
 	}
+	if (place == TRACE_AT_NOWHERE && queued)
+		rec_queued_hide(&info);
 	if (place == TRACE_AT_NOWHERE)
 		return defer(rec, t, &info, &regs, where);
 	if (traced)

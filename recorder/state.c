@@ -68,12 +68,12 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 }
 
 /* A SIGTRAP: has somebody sent it, or has the task come to what its tracer watches? */
-static bool not_ours(struct rec_task *t)
+static bool not_ours(const struct rec_task *t)
 {
 	siginfo_t info;
 
 	return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
-	       (info.si_code <= 0 || rec_queued_has(t, &info) ||
+	       (info.si_code <= 0 ||
 		(t->pt && t->pt->watches && rec_pt_is_watch(t, SIGTRAP, &info)));
 }
 
@@ -155,9 +155,10 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	return NULL;
 }
 
-static bool is_fault(const siginfo_t *info, void *task)
+static bool is_fault(const siginfo_t *info, void *ctx)
 {
-	return tracee_is_fault(info->si_signo) && info->si_code > 0 && !rec_queued_has(task, info);
+	(void)ctx;
+	return tracee_is_fault(info->si_signo) && info->si_code > 0;
 }
 
 /*
@@ -166,16 +167,16 @@ static bool is_fault(const siginfo_t *info, void *task)
  * goes on.  Until then the task is no place of the program's: what others change meanwhile might
  * have the instruction fault no more in replay.
  */
-static bool fault_waits(struct rec_task *t)
+static bool fault_waits(const struct rec_task *t)
 {
 	enum tracee_stop kind = tracee_stop_kind(t->status);
 
 	return (kind == STOP_EVENT || kind == STOP_GROUP) &&
-	       rec_signals_find(t, 0, is_fault, t);
+	       rec_signals_find(t, 0, is_fault, NULL);
 }
 
 /* Does the trap of our int3 at addr, which is behind the task then, wait? */
-static bool trap_waits(struct rec_task *t, uint64_t addr)
+static bool trap_waits(const struct rec_task *t, uint64_t addr)
 {
 	struct regs regs;
 	struct err *err;

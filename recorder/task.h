@@ -149,12 +149,9 @@ struct rec_files {
 /* struct sigaction as rt_sigaction takes it (arch/x86: 32 bytes). */
 struct rec_sigaction { uint64_t handler, flags, restorer, mask; };
 
-enum { REC_QUEUED = 8 };
 struct rec_sighand {
 	unsigned users;
 	struct rec_sigaction action[SIGNALS];
-	siginfo_t queued[REC_QUEUED];	/* under way: queued_fault.c */
-	unsigned queued_n;
 };
 
 enum task_state { TASK_READY = 1, TASK_RUNNING, TASK_STOPPED };
@@ -260,6 +257,9 @@ struct rec_task {
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
 	struct rec_signals deferred;	/* signals that wait for the next system call */
 	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
+	/* in a call that queues a signal: what is at queued_at again behind it; 0: nothing */
+	siginfo_t queued;
+	uint64_t queued_at;
 	uint64_t sigmask;
 	uint64_t due;		/* rec_signals_due() */
 	bool due_met;		/* a stop has come before them, for which it went on */

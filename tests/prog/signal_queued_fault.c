@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,42 @@ static void queue(int sig, int code, uintptr_t addr, int to_thread)
 		abort();
 }
 
+/* Taken without a handler; beside instructions that the recorder has made trap. */
+static void take(void)
+{
+	sigset_t set, old;
+	struct signalfd_siginfo from;
+	siginfo_t info;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	queue(SIGSEGV, SI_KERNEL, 0, 0);
+	__builtin_ia32_rdtsc();
+	printf("taken %d", sigwaitinfo(&set, &info));
+	printf(": %d %p\n", info.si_code, info.si_addr);
+	queue(SIGSEGV, SI_KERNEL, 0, 1);
+	fd = signalfd(-1, &set, 0);
+	if (read(fd, &from, sizeof(from)) == sizeof(from))
+		printf("read: %d %d %llx %d\n", from.ssi_signo, from.ssi_code, (unsigned long long)from.ssi_addr, from.ssi_int);
+	queue(SIGSEGV, 2, 0x123456789abc, 1);
+	queue(SIGSEGV, 1, 0x123456789abd, 0);
+	for (int i = 0; i < 2; i++) {
+		if (read(fd, &from, sizeof(from)) == sizeof(from))
+			printf("read: %d %d %llx %d\n", from.ssi_signo, from.ssi_code, (unsigned long long)from.ssi_addr, from.ssi_int);
+	}
+	close(fd);
+	queue(SIGSEGV, 2, 0x10, 1);
+	queue(SIGSEGV, 1, 0x20, 0);
+	__builtin_ia32_rdtsc();
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	__builtin_ia32_rdtsc();
+	info.si_code = 1;
+	printf("to another process: %ld\n", syscall(SYS_rt_sigqueueinfo, getppid(), SIGSEGV, &info));
+	printf("siginfo as it was: %d\n", info.si_code);
+}
+
 int main(void)
 {
 	static const int sigs[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
@@ -91,6 +128,8 @@ int main(void)
 	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	*(volatile char *)page = 1;
 	printf("a fault that is raised again: %u\n", got[SIGSEGV]);
+	take();
+	printf("after both: %u\n", got[SIGSEGV]);
 	/* threads: whoever has it not blocked */
 	pthread_create(&t, NULL, computes, NULL);
 	sigprocmask(SIG_SETMASK, &all, NULL);
