@@ -169,7 +169,7 @@ static struct err *zygote_empty(pid_t pid)
 
 struct err *cage_start(struct replay *r)
 {
-	int go[2], status;
+	int go[2], status, why;
 	long pid;
 
 	if (pipe2(go, O_CLOEXEC) < 0)
@@ -180,9 +180,13 @@ struct err *cage_start(struct replay *r)
 	if (pid == 0)
 		zygote_main(go[0], r->cpuid_trapped);
 	r->zygote = (pid_t)pid;
-	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0)
-		return err_os(errno,
-			      "cannot trace a process of our own (is ptrace forbidden here?)");
+	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0) {
+		why = errno;
+		/* it may have ended already, where there is little memory */
+		if (waitpid((pid_t)pid, &status, __WALL | WNOHANG) == pid)
+			return zygote_failed(status);
+		return err_os(why, "cannot trace a process of our own (is ptrace forbidden here?)");
+	}
 	if (write(go[1], "g", 1) != 1)
 		return err_os(errno, "cannot start a process");
 	TRY(tracee_wait(r->zygote, &status));
