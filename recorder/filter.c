@@ -612,6 +612,17 @@ static struct rec_filter *common_filters(const struct recorder *rec, const struc
 	return most;
 }
 
+/* Is a call for us whatever the program's filters say, where others are left to the hook? */
+static bool is_for_us(const struct recorder *rec, uint64_t nr)
+{
+	/* the hook would answer it by itself, and the filter that we run under would not */
+	if (rec->outer_filter && sys_rows[nr].replay == REPLAY_UNSUPPORTED)
+		return true;
+	/* rec_trap_blocked() must know at the next step, which ends those who block SIGTRAP */
+	return rec->options->ticks == TICKS_STEP &&
+	       (nr == SYS_rt_sigprocmask || nr == SYS_rt_sigaction);
+}
+
 /*
  * The tasks of an address space have one table: a call that one of them may not make unseen, none
  * makes.
@@ -620,33 +631,27 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 {
 	static const uint8_t yes = 1, no;
 	static const struct rec_filter_plan nothing;
-	const struct rec_filter_plan *plan = NULL;
-	struct rec_filter_plan all;
+	struct rec_filter_plan plan = nothing;
 	struct rec_filter *filters;
 	bool apart;
 
 	if (!t->mm->buf.on)
 		return NULL;
 	filters = common_filters(rec, t->mm, &apart);
-	if (!apart && !filters && !rec->outer_filter)
+	if (!apart && !filters && !rec->outer_filter && rec->options->ticks != TICKS_STEP)
 		return rec_buffer_state(t, offsetof(struct buf_state, filtered), &no, 1);
-	if (!apart && filters)
-		plan = plan_of(filters);
-	if (!apart && rec->outer_filter) {	/* what the hook would answer by itself */
-		all = plan ? *plan : nothing;
-		for (unsigned nr = 0; nr < SYS_ROWS; nr++) {
-			if (sys_rows[nr].replay == REPLAY_UNSUPPORTED)
-				deny(&all, nr);
-		}
-		plan = &all;
+	if (!apart && filters && plan_of(filters))
+		plan = *plan_of(filters);
+	else if (apart || filters)
+		memset(plan.traced, 0xff, sizeof(plan.traced));
+	for (unsigned nr = 0; nr < SYS_ROWS; nr++) {
+		if (!is_for_us(rec, nr))
+			continue;
+		deny(&plan, nr);
+		plan.filters.at[nr] = 0;
 	}
-	if (!plan) {
-		all = nothing;
-		memset(all.traced, 0xff, sizeof(all.traced));
-		plan = &all;
-	}
-	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), plan->traced,
-			     sizeof(plan->traced)));
-	TRY(tracee_write(t->tid, FIXED_FILTERS, &plan->filters, sizeof(plan->filters)));
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), plan.traced,
+			     sizeof(plan.traced)));
+	TRY(tracee_write(t->tid, FIXED_FILTERS, &plan.filters, sizeof(plan.filters)));
 	return rec_buffer_state(t, offsetof(struct buf_state, filtered), &yes, 1);
 }
