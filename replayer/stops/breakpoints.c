@@ -77,15 +77,6 @@ void rp_int3_out(struct replay *r)
 	}
 }
 
-static bool int3_at(const struct rp_mm *mm, uint64_t addr)
-{
-	for (unsigned i = 0; i < stops_mm(mm)->int3_n; i++) {
-		if (stops_mm(mm)->int3[i].at == addr)
-			return true;
-	}
-	return false;
-}
-
 /* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
 static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 {
@@ -109,7 +100,7 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 	x->at = at;
 	x->shared = shared;
 	x->other = other;
-	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
+	if (rp_int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
 		return;		/* not mapped yet, or no more */
 	stops_mm(mm)->int3_n += shared ? rp_written_poke(t->real, at, int3, shared)
 				       : rp_code_write(t->real, at, &int3, 1);
@@ -377,7 +368,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 
 bool rp_int3_hit(const struct rp_task *t)
 {
-	return stops_mm(t->mm)->int3_n && int3_at(t->mm, t->regs.rip - 1);
+	return stops_mm(t->mm)->int3_n && rp_int3_at(t->mm, t->regs.rip - 1);
 }
 
 /* At a breakpoint that is in a stub: where the program thinks it is. */
@@ -400,7 +391,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 
 	rp_interrupt_run(0);
 	if (stops->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL &&
-	    int3_at(t->mm, t->regs.rip - 1)) {
+	    rp_int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		patch_normal(&t->mm->patches, &t->regs);
 		t->dirty = true;
@@ -423,7 +414,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		stops->at_limit = counted;
 		return stops->trapped = true;
 	}
-	if (info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+	if (info->si_code == SI_KERNEL && rp_int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		in_stub_of(t);
 		t->dirty = true;

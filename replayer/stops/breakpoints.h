@@ -57,6 +57,8 @@ void rp_debug_also(struct replay *r, struct rp_task *t, const struct stops_run *
 bool rp_debug_also_done(struct replay *r, struct rp_task *t, const struct stops_run *asked);
 /* Is the task right behind an int3 of ours? */
 bool rp_int3_hit(const struct rp_task *t);
+/* memory.c: is there one at addr? */
+bool rp_int3_at(const struct rp_mm *mm, uint64_t addr);
 /* Take breakpoints, stubs' jumps and page watches out of all memory, or of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);

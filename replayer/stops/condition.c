@@ -144,7 +144,7 @@ static bool load(struct machine *m, unsigned size)
 {
 	uint64_t v = 0;
 
-	if (tracee_read_some(m->tid, m->stack[m->depth - 1], &v, size) != size)
+	if (stops_read(m->tid, m->stack[m->depth - 1], &v, size) != size)
 		return false;
 	m->stack[m->depth - 1] = v;
 	return true;

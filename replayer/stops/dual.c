@@ -216,7 +216,7 @@ void dual_out(struct rp_mm *mm, pid_t real)
 
 static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE_MAX])
 {
-	size_t n = tracee_read_some(t->real, addr, bytes, SITE_MAX);
+	size_t n = stops_read(t->real, addr, bytes, SITE_MAX);
 
 	dual_hide(t->mm, addr, bytes, n);
 	return n;

@@ -403,7 +403,7 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 		return NULL;
 	}
 	of->tried = true;
-	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len ||
+	if (stops_read(t->real, of->insn[0].addr, now, of->site.len) != of->site.len ||
 	    memcmp(now, of->site.bytes, of->site.len))
 		/* it has waited; inprocess.c's copies are others since, or the program's code is */
 		return NULL;
@@ -547,7 +547,7 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 	    dual_in_the_way(r, t, start, run_end > end ? run_end : end) ||
 	    others_there(stops_mm(t->mm)->dual, start, end, true) ||
 	    (s->run.n && is_inside_site(stops_mm(t->mm)->dual, run_end)) ||
-	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len ||
+	    stops_read(t->real, start, bytes, s->site.len) != s->site.len ||
 	    memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = dual_patch(t->real, s, true);

@@ -180,7 +180,7 @@ bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool
 
 	if (!read_site(addr, &k) || k.start != stops_mm(t->mm)->solid_start ||
 	    k.end != stops_mm(t->mm)->solid_end ||
-	    tracee_read_some(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) ||
+	    stops_read(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) ||
 	    memcmp(now, k.around, sizeof(now)))
 		return false;
 	*d = k.d;
@@ -197,6 +197,6 @@ void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
 
 	if (d)
 		k.d = *d;
-	if (tracee_read_some(t->real, addr - BACK, k.around, sizeof(k.around)) == sizeof(k.around))
+	if (stops_read(t->real, addr - BACK, k.around, sizeof(k.around)) == sizeof(k.around))
 		write_site(&k);
 }

@@ -156,7 +156,7 @@ void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t ad
 		for (; at && i < LOOKS && !was_seen(a, at); i++) {
 			uint8_t bytes[16];
 			const uint8_t *p = bytes;
-			size_t n = tracee_read_some(t->real, at, bytes, sizeof(bytes));
+			size_t n = stops_read(t->real, at, bytes, sizeof(bytes));
 
 			dual_hide(t->mm, at, bytes, n);
 			if (dual_area(t->mm, at) || !cs_disasm_iter(cs, &p, &n, &at, insn))
@@ -171,7 +171,7 @@ void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t ad
 				? addr - DUAL_BEFORE
 				: stops_mm(t->mm)->solid_start;
 	if (start && start <= addr &&
-	    tracee_read_some(t->real, start, before, addr - start) == addr - start) {
+	    stops_read(t->real, start, before, addr - start) == addr - start) {
 		dual_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);
 	}

@@ -112,7 +112,7 @@ bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_
 		return false;
 	at = stops_mm(t->mm)->solid_start + BACK < addr ? addr - BACK
 							: stops_mm(t->mm)->solid_start;
-	len = tracee_read_some(t->real, at, bytes, sizeof(bytes));
+	len = stops_read(t->real, at, bytes, sizeof(bytes));
 	if (len > stops_mm(t->mm)->solid_end - at)
 		len = stops_mm(t->mm)->solid_end - at;
 	if (len > addr - at) {

@@ -83,6 +83,8 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len);
  * counted, or (int3s) the breakpoint has been seen; else through the stub.
  */
 void inprocess_enter(struct rp_task *t, bool counted, bool seen);
+/* Is the task in front of a jump or an int3 of such a breakpoint? */
+bool inprocess_begins(const struct rp_task *t);
 /* A task in a stub's copy of an instruction is shown at the instruction itself. */
 void inprocess_leave(struct rp_task *t);
 /*

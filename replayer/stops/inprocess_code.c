@@ -126,7 +126,7 @@ static uint64_t code_word(const struct rp_task *t, uint64_t addr, unsigned len)
 	uint8_t bytes[sizeof(uint64_t)] = { 0 };
 	uint64_t word;
 
-	if (tracee_read_some(t->real, addr, bytes, len) != len)
+	if (stops_read(t->real, addr, bytes, len) != len)
 		return 0;
 	rp_tools_hide(t->mm, addr, bytes, len);
 	bytes[CODE_BYTES] = (uint8_t)len;

@@ -35,6 +35,17 @@ void inprocess_enter(struct rp_task *t, bool counted, bool seen)
 	}
 }
 
+bool inprocess_begins(const struct rp_task *t)
+{
+	const struct stops_mm *mm = stops_mm(t->mm);
+
+	for (unsigned i = 0; mm->inprocess_in && i < mm->inprocess_n; i++) {
+		if (mm->inprocess[i].in && mm->inprocess[i].site.addr == t->regs.rip)
+			return true;
+	}
+	return false;
+}
+
 /*
  * At the start of the copy the stub has counted, or was not to count: at the place itself it would
  * be counted (again) when it goes on.  So there an interrupt leaves it where it is.

@@ -8,7 +8,6 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
-#include <capstone/capstone.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -23,16 +22,18 @@
 #include "replayer/stops/dual_mapping.h"
 #include "replayer/stops/inprocess_breakpoint.h"
 #include "replayer/stops/interrupt.h"
+#include "replayer/stops/page_access.h"
 #include "replayer/stops/page_watch.h"
 #include "replayer/stops/sets.h"
 #include "replayer/stops/stops.h"
 #include "replayer/stops/string_instruction.h"
 #include "replayer/stops/written_code.h"
 #include "tracee/site.h"
-#include "x86/decode.h"
 #include "x86/instr.h"
 
-enum { STRING_MAX = 4096, ITERATIONS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
+enum { STRING_MAX = 4096, ITERATIONS_MIN = 8, OPERAND_MAX = 64, UNKNOWN_SIZE = 16,
+       CALL_INSNS = 4 };
+#define NOWHERE (UINT64_MAX - OPERAND_MAX)	/* page_watch_hit: nothing is watched there */
 
 struct page_watch {
 	uint64_t page;
@@ -151,63 +152,6 @@ void page_watch_out(struct rp_mm *mm, pid_t real)
 	if (stops_mm(mm)->page_watch_n)
 		err_free(lift(mm, real, false));
 	stops_mm(mm)->page_watch_n = stops_mm(mm)->page_watch_gen = 0;
-}
-
-/* Some store more than their operand says, or say nothing of it. */
-static uint64_t size_by_name(const char *name, unsigned operand)
-{
-	static const struct { const char *name; uint64_t size;
-	} wide[] = {
-		{ "fxsave", 512 },	     { "fxrstor", 512 },	{ "xsave", 1 << 14 },
-		{ "xrstor", 1 << 14 },	     { "fnsave", 108 },		{ "frstor", 108 },
-		{ "fnstenv", 28 },	     { "fldenv", 28 },		{ "vscatter", UINT64_MAX },
-		{ "vpscatter", UINT64_MAX }, { "vgather", UINT64_MAX }, { "vpgather", UINT64_MAX },
-	};
-
-	for (unsigned i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
-		if (!strncmp(name, wide[i].name, strlen(wide[i].name)))
-			return wide[i].size;
-	}
-	return operand ? operand : 1;
-}
-
-/* Without an operand in memory. */
-static unsigned implied_size(unsigned id)
-{
-	switch (id) {
-	case X86_INS_PUSH:
-	case X86_INS_POP:
-	case X86_INS_PUSHFQ:
-	case X86_INS_POPFQ:
-	case X86_INS_CALL:
-	case X86_INS_RET:
-	case X86_INS_LEAVE:
-		return 8;
-	default:
-		return 16;		/* maskmovdqu, for one */
-	}
-}
-
-/* Bytes an instruction may touch at once; UINT64_MAX: anywhere. */
-static uint64_t access_size(pid_t tid, uint64_t rip)
-{
-	uint64_t size = implied_size(X86_INS_INVALID);
-	uint8_t code[16] = { 0 };
-	csh cs = decoder();
-	unsigned operand;
-	cs_insn *insn;
-
-	tracee_read_some(tid, rip, code, sizeof(code));
-	if (!cs || cs_disasm(cs, code, sizeof(code), rip, 1, &insn) != 1)
-		return size;
-	operand = implied_size(insn->id);
-	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
-		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
-			operand = insn->detail->x86.operands[i].size;
-	}
-	size = size_by_name(insn->mnemonic, operand);
-	cs_free(insn, 1);
-	return size;
 }
 
 bool page_watch_hits(const struct stops *stops, uint64_t addr, uint64_t len)
@@ -345,17 +289,22 @@ static struct err *run_there(struct rp_task *t, unsigned len, uint64_t iteration
 }
 
 /*
- * For a write log: what was stored to.  A string instruction has come from `to' to where rdi is
- * now.
+ * For a write log: what may have been stored to.  A string instruction has come from `to' to where
+ * rdi is now.
  */
-static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to)
+static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to,
+		       const struct page_access *a, unsigned n)
 {
-	if (string && t->regs.rdi >= to)
-		store_bitmap_note(stops->bitmap, to, t->regs.rdi - to);
-	else if (!string && stops->page_watch_size <= OPERAND_MAX)
-		store_bitmap_note(stops->bitmap, stops->page_watch_hit, stops->page_watch_size);
-	else
+	bool known = n != 0 && (!string || t->regs.rdi >= to);
+
+	for (unsigned i = 0; i < n; i++)
+		known &= a[i].size <= OPERAND_MAX;
+	if (!known)
 		store_bitmap_all(stops->bitmap);
+	else if (string)
+		store_bitmap_note(stops->bitmap, to, t->regs.rdi - to);
+	for (unsigned i = 0; known && !string && i < n; i++)
+		store_bitmap_note(stops->bitmap, a[i].addr, a[i].size);
 }
 
 /* Breakpoints, where that may store. */
@@ -403,18 +352,53 @@ struct err *page_watch_finish_string(struct replay *r, struct rp_task *t)
 	return err ? err : back;
 }
 
-/* Not an access: the instruction itself lies on a page that is not executable. */
+/* Not an access: the instruction itself lies on a page that is not executable now. */
 static bool is_fetch(const struct rp_task *t, const struct page_watch *g, uint64_t addr)
 {
 	uint8_t code[16] = { 0 };
 	struct x86_instr insn;
 	size_t n;
 
-	if ((g->was & PROT_EXEC) || addr - t->regs.rip >= sizeof(code))
+	if ((g->prot & PROT_EXEC) || addr - t->regs.rip >= sizeof(code))
 		return false;
-	n = tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	n = stops_read(t->real, t->regs.rip, code, sizeof(code));
 	return addr == t->regs.rip ||
 	       (x86_instr_at(code, n, &insn) && t->regs.rip + insn.len > addr);
+}
+
+/* Does the instruction touch a watched place?  Then that is what the fault was for. */
+static bool touches_watched(struct stops *stops, const struct rp_set *s, const struct rp_task *t,
+			    const struct page_access *a, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++) {
+		stops->page_watch_hit = a[k].addr;
+		stops->page_watch_size = a[k].size;
+		for (unsigned i = 0; i < s->n; i++) {
+			const struct replay_break *b = &s->b[i];
+
+			if (b->kind >= REPLAY_WRITE && b->pid == t->rec_pid &&
+			    page_watch_hits(stops, b->addr, b->len))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * a: what the instruction is about to touch.  A fault tells one place of several, and where it is
+ * for the instruction's own bytes none of them.
+ */
+static void note_access(struct stops *stops, const struct rp_set *s, const struct rp_task *t,
+			uint64_t addr, bool fetch, const struct page_access *a, unsigned n)
+{
+	if (touches_watched(stops, s, t, a, n))
+		return;
+	stops->page_watch_hit = fetch ? NOWHERE : addr;
+	stops->page_watch_size = fetch || n ? 1 : UNKNOWN_SIZE;
+	for (unsigned k = 0; k < n && !fetch; k++) {
+		if (addr >= a[k].addr && addr - a[k].addr < a[k].size)
+			stops->page_watch_size = a[k].size;
+	}
 }
 
 bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info)
@@ -453,33 +437,75 @@ static bool in_fxsave(const struct rp_task *t)
 	       patch_normal(&t->mm->patches, &regs) == PATCH_IN_HOOK;
 }
 
+/*
+ * At a breakpoint on a page of which nothing can be executed now: its int3 traps, or its jump goes
+ * to the stub, which counts, compares, and goes on elsewhere.
+ */
+static bool enter_breakpoint(struct stops *stops, struct rp_task *t)
+{
+	uint64_t place = t->regs.rip;
+	bool counted = false;
+	struct err *err, *back;
+	int status = 0;
+
+	inprocess_enter(t, false, false);
+	err = rp_regs_flush(t);
+	if (!err && t->regs.rip == place) {
+		err = lift(t->mm, t->real, false);
+		if (!err)
+			err = rp_raw_step(t, &status);
+		back = lift(t->mm, t->real, true);
+		if (err)
+			err_free(back);
+		else
+			err = back;
+	}
+	stops->page_watch_hit = NOWHERE;
+	stops->page_watch_size = 1;
+	if (!err && status && inprocess_trap(t, &counted)) {
+		stops->at_limit = counted;
+		stops->page_watch_size = 0;
+	}
+	err_free(err);
+	return !err;
+}
+
 bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = page_down(addr);
 	struct stops *stops = stops_of(r);
 	const struct rp_set *s = stops->sets[stops->run.set];
 	struct rp_mm *mm = t->mm;
-	unsigned string = 0, len;
+	struct page_access a[PAGE_ACCESSES];
+	unsigned string = 0, len, n;
 	struct err *err;
 	uint64_t from, place = t->regs.rip, iterations, there, off = 0, to = t->regs.rdi;
-	bool ours = false, code = false, fixed;
+	bool ours = false, code = false, fetch = false, fixed;
 	int status = 0;
 
 	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++) {
 		const struct page_watch *g = &stops_mm(mm)->page_watch[i];
 
-		ours |= g->page == page && !is_fetch(t, g, addr);
+		bool fetches = g->page == page && is_fetch(t, g, addr);
+
+		ours |= g->page == page && (!fetches || (g->was & PROT_EXEC));
+		fetch |= fetches;
 		code |= g->page == page && g->code;
 	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
-	stops->page_watch_hit = addr;
+	stops->page_watch_size = stops->dr_hit = 0;
+	if (fetch && rp_int3_at(mm, place))	/* before it is executed */
+		return true;
+	if (fetch && inprocess_begins(t))
+		return enter_breakpoint(stops, t);
 	inprocess_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	dual_remove(t, from, false);
 	if (from == place)
 		rp_task_into_stub(t);
-	stops->page_watch_size = access_size(t->real, t->regs.rip);
+	n = page_access_of(t->real, &t->regs, a);
+	note_access(stops, s, t, addr, fetch, a, n);
 	len = rp_string_at(t, &string, &fixed);
 	if (!len || !fixed)
 		string = 0;
@@ -505,7 +531,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	    !stops->run.step && (stops->dr_hit || !page_watch_misses(r, s)))
 		err = finish_string(r, t, place);
 	if (stops->bitmap)
-		note_store(stops, t, string, to);
+		note_store(stops, t, string, to, a, n);
 	/* a displaced call is several, as is fxsave: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP &&
 			     ((inprocess_inside(t) && !inprocess_original(mm, t->regs.rip)) ||

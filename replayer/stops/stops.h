@@ -174,6 +174,11 @@ static inline bool rp_others_watch(const struct replay *r)
 
 /* Made when it is first asked for. */
 struct stops_mm *stops_mm(const struct rp_mm *mm);
+/*
+ * As tracee_read_some(), of pages that are protected, too: page_watch.c may have done so at any
+ * time that a task stops.
+ */
+size_t stops_read(pid_t real, uint64_t addr, void *buf, size_t len);
 
 /* tool.c: the room becomes a tool of the machine's (tool.h) for this replay. */
 struct err *rp_stops_open(struct replay *r) __must_check;

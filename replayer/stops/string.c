@@ -20,7 +20,7 @@ unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)
 	unsigned i = 0;
 	bool repeats = false, narrow = false, compares;
 
-	tracee_read_some(t->real, t->regs.rip, text, sizeof(text));
+	stops_read(t->real, t->regs.rip, text, sizeof(text));
 	for (; i < 4 &&
 	       (text[i] == 0xf2 || text[i] == 0xf3 || text[i] == 0x66 || (text[i] & 0xf0) == 0x40);
 	     i++) {
@@ -50,7 +50,7 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, 
 	uint64_t from = t->regs.rip, left = t->regs.rcx - iterations, at = dual_scratch(t->mm);
 	uint8_t code[16], was;
 
-	if (tracee_read_some(t->real, from, code, len) != len)
+	if (stops_read(t->real, from, code, len) != len)
 		return &err_gone;
 	code[len] = 0xcc;
 	at = at ? at : from;

@@ -29,7 +29,7 @@ static bool string_read(const struct rp_task *t, struct string *ret)
 
 	if (!len)
 		return false;
-	tracee_read_some(t->real, t->regs.rip + len - 1, &opcode, 1);
+	stops_read(t->real, t->regs.rip + len - 1, &opcode, 1);
 	ret->moves = (opcode | 1) == 0xa5 || (opcode | 1) == 0xa7;	/* movs, cmps */
 	return true;
 }
@@ -72,10 +72,10 @@ static bool stored(const struct rp_task *t, uint64_t n, const struct string *x)
 	uint64_t bytes = n * x->size, at = passed(t, t->regs.rdi, n, x->size);
 	uint64_t source = passed(t, t->regs.rsi, n, x->size);
 
-	if (tracee_read_some(t->real, at, to, bytes) != bytes)
+	if (stops_read(t->real, at, to, bytes) != bytes)
 		return true;
 	if (x->moves && (source - at < bytes || at - source < bytes ||
-			 tracee_read_some(t->real, source, from, bytes) != bytes))
+			 stops_read(t->real, source, from, bytes) != bytes))
 		return true;
 	for (uint64_t i = 0; i < n && !x->moves; i++)
 		memcpy(from + i * x->size, &t->regs.rax, x->size);

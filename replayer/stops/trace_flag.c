@@ -17,14 +17,14 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 	enum { FLAG = 0x100 };
 	uint8_t text[16];
 	bool push = false;
-	unsigned len = flags_insn(text, tracee_read_some(t->real, from, text, sizeof(text)), &push);
+	unsigned len = flags_insn(text, stops_read(t->real, from, text, sizeof(text)), &push);
 	uint16_t word;
 
 	if (t->regs.eflags & FLAG && (!len || push))
 		rp_clear_trace_flag(t);
 	if (!len || !push || t->regs.rip - from != len)
 		return;
-	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
+	if (stops_read(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
 		return;
 	word &= (uint16_t)~(unsigned)FLAG;
 	err_free(page_watch_write(t, t->regs.rsp, &word, 2));
