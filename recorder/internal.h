@@ -390,14 +390,15 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret);
 
 /* ---- queued_fault.c ---------------------------------------------------------------- */
-/* At entry and exit of a call that sends a signal with a siginfo of the program's. */
+/* At entry of a call that sends a signal with a siginfo of the program's. */
 void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-struct err *rec_queued_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-			    struct regs *regs, int64_t ret);
 /* The si_code of a fault becomes one that is no fault's, as the kernel has it. */
 void rec_queued_hide(siginfo_t *info);
 /* The other way; false: nothing to do, it is none. */
 bool rec_queued_show(siginfo_t *info);
+/* The same of what a signalfd gives. */
+struct signalfd_siginfo;
+bool rec_queued_show_fd(struct signalfd_siginfo *s);
 
 /* ---- waiting.c ------------------------------------------------------------------- */
 /*

@@ -133,16 +133,13 @@ static bool signalfd_show(struct signalfd_siginfo *s)
 {
 	siginfo_t info = { .si_signo = (int)s->ssi_signo, .si_code = s->ssi_code };
 
-	if (rec_queued_show(&info)) {
-		s->ssi_addr = s->ssi_pid | (uint64_t)s->ssi_uid << 32;
-		s->ssi_pid = s->ssi_uid = 0;
-	} else {
-		memcpy(&info.si_status, &s->ssi_ptr, sizeof(s->ssi_ptr));
-		if (!rec_pt_sigchld(&info))
-			return false;
-		s->ssi_pid = (uint32_t)info.si_pid;
-		s->ssi_status = info.si_status;
-	}
+	if (rec_queued_show_fd(s))
+		return true;
+	memcpy(&info.si_status, &s->ssi_ptr, sizeof(s->ssi_ptr));
+	if (!rec_pt_sigchld(&info))
+		return false;
+	s->ssi_pid = (uint32_t)info.si_pid;
+	s->ssi_status = info.si_status;
 	s->ssi_code = info.si_code;
 	s->ssi_int = 0;
 	s->ssi_ptr = 0;

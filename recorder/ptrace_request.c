@@ -379,6 +379,8 @@ static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec
 			got += ret;
 		want.off += ret > 0 ? (uint64_t)ret : 0;
 	} while (ret > 0 && got < nr);
+	for (int64_t i = 0; i < got; i++)
+		(void)(rec_queued_show(&info[i]) || rec_pt_sigchld(&info[i]));
 	if (got && give(rec, t, data, info, (size_t)got * sizeof(*info)) < 0)
 		return -EFAULT;
 	return got ? got : ret;

@@ -6,36 +6,69 @@
  * for one that does.  So that such a signal is told from a fault wherever it turns up, the kernel
  * gets another si_code, below zero, which becomes the program's again where the program sees it.
  */
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 
+#include "abi/layout.h"
 #include "recorder/ptrace.h"
 
-/* The kernel gets QUEUED_CODE - si_code, and keeps it to itself (ptrace_bond.c has others). */
-enum { QUEUED_CODE = -7800, CODE_MAX = 255 };
+/* The kernel gets QUEUED_CODE + si_code, and keeps it to itself (ptrace_bond.c has others). */
+enum { QUEUED_CODE = INT_MIN, CODE_MAX = 1 << 24 };
 
-/* sizeof(struct kernel_siginfo): what lies behind it must be zero where a code is unknown. */
-enum { KERNEL_SIGINFO = 48 };
+enum {
+	/* sizeof(struct kernel_siginfo): what lies behind must be zero where a code is unknown */
+	KERNEL_SIGINFO = 48,
+	INFO_AT = FIXED_STACK - 0x8000	/* the hook's stack, which nobody uses now */
+};
 
 void rec_queued_hide(siginfo_t *info)
 {
 	if (tracee_is_fault(info->si_signo) && info->si_code > 0 && info->si_code <= CODE_MAX)
-		info->si_code = QUEUED_CODE - info->si_code;
+		info->si_code += QUEUED_CODE;
 }
 
 bool rec_queued_show(siginfo_t *info)
 {
-	int code = QUEUED_CODE - info->si_code;
-
-	if (!tracee_is_fault(info->si_signo) || code <= 0 || code > CODE_MAX)
+	if (!tracee_is_fault(info->si_signo) || info->si_code <= QUEUED_CODE ||
+	    info->si_code > QUEUED_CODE + CODE_MAX)
 		return false;
-	info->si_code = code;
+	info->si_code -= QUEUED_CODE;
 	return true;
 }
 
-/* Process of a pidfd of the task's; 0: it is none. */
+/* Has the kernel a meaning for it (known_siginfo_layout(), kernel/signal.c)? */
+static bool is_known(int sig, int code)
+{
+	static const int last[] = { [SIGSEGV] = 10, [SIGBUS] = 5, [SIGILL] = 11, [SIGFPE] = 15,
+				    [SIGTRAP] = 6 };
+
+	return code == SI_KERNEL || code <= last[sig];
+}
+
+bool rec_queued_show_fd(struct signalfd_siginfo *s)
+{
+	siginfo_t info = { .si_signo = (int)s->ssi_signo, .si_code = s->ssi_code };
+
+	if (!rec_queued_show(&info))
+		return false;
+	s->ssi_code = info.si_code;
+	/* else it has a sender; siginfo_layout(), kernel/signal.c */
+	if (info.si_code != SI_KERNEL && is_known(info.si_signo, info.si_code)) {
+		s->ssi_addr = s->ssi_pid | (uint64_t)s->ssi_uid << 32;
+		s->ssi_pid = s->ssi_uid = 0;
+		if (info.si_signo == SIGBUS && info.si_code >= BUS_MCEERR_AR)
+			s->ssi_addr_lsb = (uint16_t)s->ssi_int;
+	}
+	s->ssi_int = 0;
+	s->ssi_ptr = 0;
+	return true;
+}
+
+/* Process or thread of a pidfd of the task's; 0: it is none. */
 static pid_t pidfd_pid(const struct rec_task *t, int fd)
 {
 	char path[64], line[128];
@@ -51,14 +84,35 @@ static pid_t pidfd_pid(const struct rec_task *t, int fd)
 	return pid;
 }
 
-/* Does it send to its own process?  To others the kernel lets nobody send such a code. */
-static bool is_own(struct recorder *rec, struct rec_task *t, const struct rec_call *call)
+/*
+ * Does the call name the thread that makes it?  Under any other number the kernel lets nobody send
+ * such a code, not even to another thread of the same process.
+ */
+static bool is_own(struct rec_task *t, const struct rec_call *call)
 {
-	struct rec_task *leader = rec_task_find(rec, t->pid);
-
 	if (call->nr == SYS_pidfd_send_signal)
-		return pidfd_pid(t, (int)call->args[0]) == t->pid;
-	return (pid_t)call->args[0] == (leader ? rec_tid_seen(t, leader) : t->pid);
+		return pidfd_pid(t, (int)call->args[0]) == t->tid;
+	return (pid_t)call->args[call->nr == SYS_rt_tgsigqueueinfo] == rec_tid_seen(t, t);
+}
+
+/* What the call sends, as the kernel gets it; false: what there is, or nothing. */
+static bool hidden_of(struct rec_task *t, const struct rec_call *call, int sig, uint64_t addr,
+		      siginfo_t *ret)
+{
+	size_t n = addr && tracee_is_fault(sig)
+			   ? tracee_read_some(t->tid, addr, ret, sizeof(*ret)) : 0;
+	bool known = n >= KERNEL_SIGINFO && is_known(sig, ret->si_code);
+
+	if (n < KERNEL_SIGINFO || ret->si_code <= 0 || ret->si_code > CODE_MAX ||
+	    (!known && n < sizeof(*ret)))
+		return false;
+	if (call->nr == SYS_pidfd_send_signal && ret->si_signo != sig)
+		return false;
+	ret->si_signo = sig;	/* else the kernel makes it this */
+	rec_queued_hide(ret);
+	if (known)
+		memset((char *)ret + KERNEL_SIGINFO, 0, sizeof(*ret) - KERNEL_SIGINFO);
+	return is_own(t, call);
 }
 
 void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
@@ -69,29 +123,13 @@ void rec_queued_enter(struct recorder *rec, struct rec_task *t, struct rec_call 
 	siginfo_t hidden;
 	struct err *err;
 
-	t->queued_at = 0;
-	if (!addr || !tracee_is_fault((int)call->args[sig_at]) ||
-	    tracee_read_some(t->tid, addr, &t->queued, sizeof(t->queued)) != sizeof(t->queued))
+	if (!hidden_of(t, call, (int)call->args[sig_at], addr, &hidden))
 		return;
-	hidden = t->queued;
-	hidden.si_signo = (int)call->args[sig_at];	/* the kernel makes it this */
-	rec_queued_hide(&hidden);
-	if (hidden.si_code == t->queued.si_code || !is_own(rec, t, call))
-		return;
-	memset((char *)&hidden + KERNEL_SIGINFO, 0, sizeof(hidden) - KERNEL_SIGINFO);
-	err = tracee_write(t->tid, addr, &hidden, sizeof(hidden));
-	if (!err)
-		t->queued_at = addr;
-	err_free(err);
 	rec_pt_siginfo_hidden(rec, t);
-}
-
-struct err *rec_queued_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-			    struct regs *regs, int64_t ret)
-{
-	uint64_t addr = t->queued_at;
-
-	(void)rec, (void)call, (void)regs, (void)ret;
-	t->queued_at = 0;
-	return addr ? tracee_write(t->tid, addr, &t->queued, sizeof(t->queued)) : NULL;
+	err = tracee_write(t->tid, INFO_AT, &hidden, sizeof(hidden));
+	if (!err) {
+		call->seen_args[sig_at + 1] = INFO_AT;
+		call->changed_args = true;
+	}
+	err_free(err);
 }

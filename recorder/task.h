@@ -257,9 +257,6 @@ struct rec_task {
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
 	struct rec_signals deferred;	/* signals that wait for the next system call */
 	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
-	/* in a call that queues a signal: what is at queued_at again behind it; 0: nothing */
-	siginfo_t queued;
-	uint64_t queued_at;
 	uint64_t sigmask;
 	uint64_t due;		/* rec_signals_due() */
 	bool due_met;		/* a stop has come before them, for which it went on */
