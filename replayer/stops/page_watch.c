@@ -401,6 +401,14 @@ static void note_access(struct stops *stops, const struct rp_set *s, const struc
 	}
 }
 
+/* May the instruction lie on the page?  Then the page cannot be one that is only written to. */
+static bool runs_there(const struct rp_task *t, uint64_t page)
+{
+	enum { INSN_MAX = 15 };
+
+	return page_down(t->regs.rip) == page || page_down(t->regs.rip + INSN_MAX - 1) == page;
+}
+
 bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr;
@@ -417,7 +425,7 @@ bool page_watch_opens(struct replay *r, struct rp_task *t, const siginfo_t *info
 	if (rp_written_is_open(t->mm, addr)) {
 		rp_written_close(t->mm, addr);
 	} else if (stops->sets[stops->run.set]->soft || stops->bitmap ||
-		   !rp_written_open(t->mm, g->page)) {
+		   runs_there(t, g->page) || !rp_written_open(t->mm, g->page)) {
 		return false;
 	} else {
 		/* it may be an instruction in inprocess.c's copy */
