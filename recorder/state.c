@@ -300,21 +300,24 @@ static bool can_fetch(const struct tracee_maps *maps, uint64_t addr)
 }
 
 /*
- * Would the jump lie over a poll of HotSpot's, which faults when the thread is to wait?  What comes
- * back from there reads the poll, to go on behind it.  As that begins with a fault, many searches
- * do.
+ * Would the jump lie over what HotSpot's runtime reads of the code that it has made?  A poll faults
+ * when the thread is to wait, and what comes back from there reads it, to go on behind it (as that
+ * begins with a fault, many searches do).  Whoever is called first looks, before the return
+ * address, at how.
  */
-static bool covers_poll(const struct tracee_maps *maps, const struct pun *p)
+static bool covers_read_code(const struct tracee_maps *maps, const struct pun *p)
 {
-	enum { TEST = 0x85, REGISTER = 0xc0 };
+	enum { TEST = 0x85, REGISTER = 0xc0, CALL = 0xe8 };
 	const struct tracee_map *m = tracee_maps_find(maps, p->addr);
 
 	for (unsigned i = 0; i < p->n && m && !m->inode; i++) {
 		const uint8_t *code = p->bytes + p->insn[i].at;
 		struct x86_prefixes prefixes = x86_prefixes_of(code, p->insn[i].len);
 
-		if (prefixes.n + 1u < p->insn[i].len && code[prefixes.n] == TEST &&
-		    (code[prefixes.n + 1] & REGISTER) != REGISTER)
+		if (prefixes.n + 1u >= p->insn[i].len)
+			continue;
+		if (code[prefixes.n] == CALL ||
+		    (code[prefixes.n] == TEST && (code[prefixes.n + 1] & REGISTER) != REGISTER))
 			return true;
 	}
 	return false;
@@ -332,7 +335,8 @@ static bool is_good_place(struct rec_task *t, const struct tracee_maps *maps, ui
 			  enum place place, struct walk *w, bool *end)
 {
 	struct pun pun;
-	bool fits = place != PLACE_REP && pun_decode(t->tid, rip, &pun) && !covers_poll(maps, &pun);
+	bool fits = place != PLACE_REP && pun_decode(t->tid, rip, &pun) &&
+		    !covers_read_code(maps, &pun);
 	/* replay finds it without a jump, too */
 	bool any = place == PLACE_STEP || place == PLACE_FLAGS;
 

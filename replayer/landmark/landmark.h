@@ -83,6 +83,8 @@ void mismatch_settle(struct replay *r, uint64_t n);
 bool mismatch_left(const struct replay *r);
 /* Has replay gone back because of a mismatch, and not come beyond the place of the failure yet? */
 bool mismatch_failed(const struct replay *r);
+/* Was it at event n? */
+bool mismatch_failed_at(const struct replay *r, uint64_t n);
 /*
  * Replay of r->ev has failed with *err.  Returns true: *err is freed, and r is at an earlier event,
  * to go on another way.  Returns false: there is no other way, r is as it was, and *err says what

@@ -10,6 +10,9 @@
  *	match, next match, ... until the task's next call;  then from the beginning without running
  *	untested;  then the mismatch before
  *
+ * It may also be that the program has seen our jump: once gone back, the event that failed is
+ * searched in copies of code that can change (mismatch_failed_at()).
+ *
  * Bounds, in processor time: the last MISMATCHES_MAX mismatches; going back on behalf of one
  * failure ends after BACK_NS: what failed first is what is reported then.  And as long as no match
  * has proved wrong, there are no copies while replay takes longer than one and a half times the
@@ -188,6 +191,13 @@ bool mismatch_failed(const struct replay *r)
 {
 	return landmarks_of(r)->mismatches && landmarks_of(r)->mismatches->failure &&
 	       r->where < landmarks_of(r)->mismatches->failed_at;
+}
+
+bool mismatch_failed_at(const struct replay *r, uint64_t n)
+{
+	const struct mismatches *b = landmarks_of(r)->mismatches;
+
+	return b && b->failure && b->failed_at == n;
 }
 
 /* Is the way back to the beginning short enough to do without another? */

@@ -391,7 +391,9 @@ enum { OTHERWISE = sizeof(otherwise) / sizeof(otherwise[0]) };
 static struct err *find(struct landmark *l, uint64_t untested, struct rp_snapshot **back)
 {
 	struct replay *r = l->r;
-	struct err *err = attempt(l, BY_JUMP, untested);
+	/* where no snapshot could be made, it was all in vain so far */
+	bool copies = l->prot && !*back && mismatch_failed_at(r, l->ev->n);
+	struct err *err = attempt(l, copies ? BY_COPIES : BY_JUMP, untested);
 
 	if (!err && untested)
 		share_good(r);
