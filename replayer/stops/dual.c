@@ -30,6 +30,7 @@
 
 #include "replayer/machine/cage.h"
 #include "replayer/machine/task.h"
+#include "replayer/stops/breakpoints.h"
 #include "replayer/stops/debug_registers.h"
 #include "replayer/stops/dual.h"
 #include "base/alloc.h"
@@ -743,6 +744,9 @@ bool dual_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	for (unsigned i = 0; page_watch_page(t->mm, i, &page, &prot); i++) {
 		if (page != page_down(addr))
 			continue;
+		if (addr - t->regs.rip < X86_JUMP && !(prot & PROT_EXEC) &&
+		    (inprocess_begins(t) || rp_int3_at(t->mm, t->regs.rip)))
+			return false;	/* page_watch.c: at a breakpoint that is there */
 		err_free(fault(r, t, page, &done));
 		if (!done && stops_mm(t->mm)->inprocess_n)
 			inprocess_leave(t);
