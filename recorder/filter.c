@@ -631,7 +631,7 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 {
 	static const uint8_t yes = 1, no;
 	static const struct rec_filter_plan nothing;
-	struct rec_filter_plan plan = nothing;
+	struct rec_filter_plan plan;
 	struct rec_filter *filters;
 	bool apart;
 
@@ -640,6 +640,7 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 	filters = common_filters(rec, t->mm, &apart);
 	if (!apart && !filters && !rec->outer_filter && rec->options->ticks != TICKS_STEP)
 		return rec_buffer_state(t, offsetof(struct buf_state, filtered), &no, 1);
+	plan = nothing;
 	if (!apart && filters && plan_of(filters))
 		plan = *plan_of(filters);
 	else if (apart || filters)

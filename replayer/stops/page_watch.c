@@ -493,7 +493,6 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 
 	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++) {
 		const struct page_watch *g = &stops_mm(mm)->page_watch[i];
-
 		bool fetches = g->page == page && is_fetch(t, g, addr);
 
 		ours |= g->page == page && (!fetches || (g->was & PROT_EXEC));

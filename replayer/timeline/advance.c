@@ -34,14 +34,10 @@ static uint8_t value_read(const struct rp_task *t, const struct replay_break *b,
 			  uint8_t bytes[VALUE_MAX])
 {
 	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1,
-	       n = tracee_read_some(t->real, b->addr, bytes, len);
-	struct err *err;
+	       n = stops_mm(t->mm)->page_watch_n
+			   ? stops_read(t->real, b->addr, bytes, len)
+			   : tracee_read_some(t->real, b->addr, bytes, len);
 
-	if (n != len && stops_mm(t->mm)->page_watch_n) {
-		err = tracee_read(t->real, b->addr, bytes, len);
-		n = err ? n : len;
-		err_free(err);
-	}
 	rp_int3_hide(t->mm, b->addr, bytes, n);
 	return (uint8_t)n;
 }
